@@ -1,0 +1,69 @@
+// A subcommand of the program: declares its flags, then runs. One short file each; the work is in the library.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tributary/base/options.h"
+#include "tributary/data/image_set.h"
+#include "tributary/data/load.h"
+#include "tributary/model/device.h"
+#include "tributary/model/ensemble.h"
+
+namespace tributary::cli {
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  // Name and one-line description; `example` closes the help text.
+  virtual std::string name() const = 0;
+  virtual std::string summary() const = 0;
+  virtual std::string example() const = 0;
+  virtual void declare(CLI::App& app) = 0;
+  virtual void run() = 0;
+};
+
+std::unique_ptr<Command> make_demo();
+std::unique_ptr<Command> make_train();
+std::unique_ptr<Command> make_adapt();
+std::unique_ptr<Command> make_predict();
+std::unique_ptr<Command> make_evaluate();
+std::unique_ptr<Command> make_inspect();
+std::unique_ptr<Command> make_data();
+
+// What most commands take: where to work, how to speak, and a file with further options.
+struct CommonOptions {
+  DeviceChoice device = DeviceChoice::kAuto;
+  int64_t threads = 0;
+  bool json = false;
+  std::string config;
+
+  void declare(OptionTable& table);
+  // Reads the TOML file, if one is named, into the table; what it says is applied by the caller.
+  void read_config(OptionTable& table) const;
+  // Sets the number of threads, which then is what is really in use, and gives the device.
+  torch::Device prepare();
+};
+
+// How pictures are read for an ensemble.
+struct DataOptions {
+  std::string root;
+  double max_bad = 0.1;
+
+  void declare(OptionTable& table);
+  LoadOptions for_size(int size, int64_t threads) const;
+};
+
+// Tells about pictures that were set aside, on standard error.
+void report_set_aside(const std::string& command, const std::vector<SetAside>& set_aside, int64_t total);
+
+// One model from a run folder, a mixture file or a source file; several source files make a plain ensemble under
+// `rule`.
+Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule);
+
+// Whether a person watches standard error.
+bool is_terminal();
+
+}  // namespace tributary::cli

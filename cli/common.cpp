@@ -1,0 +1,74 @@
+#include <unistd.h>
+
+#include <iostream>
+
+#include "cli/command.h"
+#include "tributary/base/error.h"
+#include "tributary/base/text.h"
+#include "tributary/model/model_file.h"
+#include "tributary/report/run_folder.h"
+
+namespace tributary::cli {
+
+void CommonOptions::declare(OptionTable& table) {
+  table.choice("", "device", &device,
+               {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}},
+               "where to compute; auto takes a GPU where there is one");
+  table.integer("", "threads", &threads, 0, 1024, "threads on the CPU; 0 takes what the machine has");
+  table.flag("", "json", &json, "print the result as JSON").transient();
+  table.text("", "config", &config, "TOML file with any of these options; flags win over it").transient();
+}
+
+void CommonOptions::read_config(OptionTable& table) const {
+  if (const auto path = table.given("config")) table.read_toml(*path);
+}
+
+torch::Device CommonOptions::prepare() {
+  threads = set_threads(static_cast<int>(threads));
+  const torch::Device chosen = resolve_device(device);
+  device = chosen.is_cuda() ? DeviceChoice::kCuda : DeviceChoice::kCpu;
+  return chosen;
+}
+
+void DataOptions::declare(OptionTable& table) {
+  table.text("data", "root", &root, "folder that relative paths in a list file start from");
+  table.number("data", "max_bad", &max_bad, 0, 1, "share of unreadable pictures that is set aside without giving up");
+}
+
+LoadOptions DataOptions::for_size(int size, int64_t threads) const {
+  LoadOptions options;
+  options.height = size;
+  options.width = size;
+  options.threads = static_cast<int>(threads);
+  options.root = root;
+  options.max_bad_share = max_bad;
+  return options;
+}
+
+void report_set_aside(const std::string& command, const std::vector<SetAside>& set_aside, int64_t total) {
+  for (size_t i = 0; i < set_aside.size(); ++i)
+    std::cerr << fmt::format("tributary {}: {}: not a picture we can read ({}); set aside, {} of {}\n", command,
+                             set_aside[i].path, set_aside[i].reason, thousands(static_cast<int64_t>(i) + 1),
+                             thousands(total));
+}
+
+Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule) {
+  Ensemble ensemble = paths.size() == 1 ? load_ensemble(model_path(paths.front())) : load_sources(paths);
+  if (rule.empty()) return ensemble;
+  for (const auto& [name, combination] : combination_names()) {
+    if (name != rule) continue;
+    const bool weighted =
+        combination == Combination::kWeightedLogits || combination == Combination::kWeightedProbabilities;
+    if (weighted && !ensemble.mixture.weights.defined())
+      input_error("--rule {}: these models have no weights; only an adapted mixture has", rule);
+    ensemble.mixture.rule = combination;
+    return ensemble;
+  }
+  input_error("--rule {}: choose one of mean_prob, mean_logit, vote, weighted_logits, weighted_probabilities", rule);
+}
+
+bool is_terminal() {
+  return isatty(STDERR_FILENO) != 0;
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,96 @@
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "tributary/base/error.h"
+#include "tributary/base/text.h"
+#include "tributary/eval/metrics.h"
+#include "tributary/report/table.h"
+#include "tributary/train/evaluate.h"
+
+namespace tributary::cli {
+namespace {
+
+class Evaluate : public Command {
+ public:
+  std::string name() const override { return "evaluate"; }
+  std::string summary() const override { return "Compare predictions with labels"; }
+  std::string example() const override { return "tributary evaluate runs/photos --data labelled-photos/"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("model", models_, "run folder, mixture file, or source files (a plain ensemble)")->required();
+    common_.declare(table_);
+    table_.text("", "data", &data_path_, "labelled pictures: class folders, a list with labels, or NAME-images.idx")
+        .transient();
+    table_.text("", "rule", &rule_, "how to combine several models: mean_prob, mean_logit or vote");
+    data_.declare(table_);
+    table_.add_to(app);
+  }
+
+  void run() override {
+    common_.read_config(table_);
+    table_.apply_toml();
+    table_.apply_flags();
+    if (data_path_.empty()) input_error("name the labelled pictures with --data");
+    const torch::Device device = common_.prepare();
+    Ensemble ensemble = load_models(models_, rule_);
+    std::vector<SetAside> bad;
+    const LabelledImages data =
+        load_labelled(data_path_, data_.for_size(ensemble.input_size(), common_.threads), ensemble.classes(), &bad);
+    report_set_aside(name(), bad, data.images.size() + static_cast<int64_t>(bad.size()));
+    ensemble.to(device);
+    const Tensor label = torch::tensor(data.labels.values, torch::kInt64).to(device);
+    const Tensor logits = evaluate_logits(ensemble, DeviceImages(data.images, device));
+    const Tensor probabilities = combine(logits, ensemble.mixture);
+    const Confusion confusion = confusion_of(probabilities, data.labels);
+    const std::vector<double> by_class = class_accuracies(confusion);
+
+    nlohmann::json result = {{"pictures", data.images.size()},
+                             {"set_aside", bad.size()},
+                             {"accuracy", 100 * accuracy_of(probabilities, label)},
+                             {"classes", data.labels.classes},
+                             {"confusion", confusion}};
+    for (int64_t j = 0; j < ensemble.size(); ++j)
+      result["sources"].push_back(
+          {{"name", ensemble.sources[j].info().name}, {"accuracy", 100 * accuracy_of(logits[j], label)}});
+    for (const double share : by_class)
+      result["class_accuracy"].push_back(std::isnan(share) ? nlohmann::json() : nlohmann::json(100 * share));
+    if (common_.json) {
+      std::cout << result.dump(2) << '\n';
+      return;
+    }
+    show(result);
+  }
+
+ private:
+  static void show(const nlohmann::json& result) {
+    const auto figure = [](const nlohmann::json& value) {
+      return value.is_null() ? std::string("-") : percent(value.get<double>() / 100);
+    };
+    Table sources({{"model"}, {"accuracy %", Align::kRight}});
+    for (const auto& source : result.at("sources")) sources.add_row({source.at("name"), figure(source.at("accuracy"))});
+    if (result.at("sources").size() > 1) sources.add_row({"together", figure(result.at("accuracy"))});
+    Table classes({{"class"}, {"pictures", Align::kRight}, {"right %", Align::kRight}});
+    for (size_t k = 0; k < result.at("classes").size(); ++k) {
+      int64_t count = 0;
+      for (const auto& cell : result.at("confusion")[k]) count += cell.get<int64_t>();
+      classes.add_row({result.at("classes")[k], thousands(count), figure(result.at("class_accuracy")[k])});
+    }
+    std::cout << sources.to_text() << '\n' << classes.to_text();
+  }
+
+  CommonOptions common_;
+  DataOptions data_;
+  std::vector<std::string> models_;
+  std::string data_path_, rule_;
+  OptionTable table_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_evaluate() {
+  return std::make_unique<Evaluate>();
+}
+
+}  // namespace tributary::cli

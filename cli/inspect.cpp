@@ -1,0 +1,106 @@
+#include <fmt/ranges.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "tributary/base/text.h"
+#include "tributary/model/model_file.h"
+#include "tributary/model/safetensors.h"
+#include "tributary/report/run_folder.h"
+#include "tributary/report/table.h"
+
+namespace tributary::cli {
+namespace {
+
+int64_t parameters_of(const SourceModel& source) {
+  int64_t count = 0;
+  for (const NamedTensors& part :
+       {source.backbone_parameters(), source.bottleneck_parameters(), source.classifier_parameters()})
+    for (const NamedTensor& tensor : part) count += tensor.value.numel();
+  return count;
+}
+
+class Inspect : public Command {
+ public:
+  std::string name() const override { return "inspect"; }
+  std::string summary() const override { return "Say what a model file holds"; }
+  std::string example() const override { return "tributary inspect webcam.safetensors"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("model", path_, "run folder or model file")->required();
+    table_.flag("", "json", &json_, "print the result as JSON").transient();
+    table_.flag("", "tensors", &tensors_, "list every tensor").transient();
+    table_.add_to(app);
+  }
+
+  void run() override {
+    table_.apply_flags();
+    const std::string file = model_path(path_);
+    const Ensemble ensemble = load_ensemble(file);
+    const SafetensorsFile raw = SafetensorsFile::read(file);
+    nlohmann::json result = {{"file", file},
+                             {"format", "safetensors"},
+                             {"kind", raw.metadata().at("kind")},
+                             {"classes", ensemble.classes()},
+                             {"input_size", ensemble.input_size()}};
+    for (const auto& [name, rule] : combination_names())
+      if (rule == ensemble.mixture.rule && ensemble.size() > 1) result["rule"] = name;
+    for (int64_t j = 0; j < ensemble.size(); ++j) {
+      const SourceModel& source = ensemble.sources[j];
+      nlohmann::json entry = {{"name", source.info().name},
+                              {"architecture", source.info().architecture},
+                              {"feature_width", source.info().feature_width},
+                              {"parameters", parameters_of(source)},
+                              {"mean", source.info().normalisation.mean},
+                              {"deviation", source.info().normalisation.deviation}};
+      if (ensemble.mixture.weights.defined()) entry["weight"] = ensemble.mixture.weights[j].item<double>();
+      result["sources"].push_back(entry);
+    }
+    for (const TensorEntry& entry : raw.entries())
+      result["tensors"].push_back(
+          {{"name", entry.name}, {"dtype", std::string(name_of(entry.dtype))}, {"shape", entry.shape}});
+    if (json_)
+      std::cout << result.dump(2) << '\n';
+    else
+      show(result);
+  }
+
+ private:
+  void show(const nlohmann::json& result) const {
+    const auto classes = result.at("classes").get<std::vector<std::string>>();
+    std::cout << fmt::format("{}: {}, {} classes ({}), pictures of {}x{}\n\n", result.at("file").get<std::string>(),
+                             result.at("kind").get<std::string>(), classes.size(),
+                             shorten(fmt::format("{}", fmt::join(classes, ", ")), 60),
+                             result.at("input_size").get<int>(), result.at("input_size").get<int>());
+    Table sources({{"source"},
+                   {"architecture"},
+                   {"features", Align::kRight},
+                   {"parameters", Align::kRight},
+                   {"weight", Align::kRight}});
+    for (const auto& source : result.at("sources"))
+      sources.add_row({source.at("name"), source.at("architecture"),
+                       std::to_string(source.at("feature_width").get<int64_t>()),
+                       thousands(source.at("parameters").get<int64_t>()),
+                       source.contains("weight") ? fmt::format("{:.3f}", source.at("weight").get<double>()) : "-"});
+    std::cout << sources.to_text();
+    if (!tensors_) return;
+    Table tensors({{"tensor"}, {"type"}, {"shape"}});
+    for (const auto& tensor : result.at("tensors"))
+      tensors.add_row({tensor.at("name"), tensor.at("dtype"),
+                       fmt::format("{}", fmt::join(tensor.at("shape").get<std::vector<int64_t>>(), " x "))});
+    std::cout << '\n' << tensors.to_text();
+  }
+
+  std::string path_;
+  bool json_ = false, tensors_ = false;
+  OptionTable table_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_inspect() {
+  return std::make_unique<Inspect>();
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,71 @@
+// The program: dispatches to one file a subcommand and turns exceptions into one sentence and an exit code.
+#include <iostream>
+
+#include "cli/command.h"
+#include "tributary/base/error.h"
+
+namespace {
+
+using namespace tributary;
+
+constexpr int kWorkEnded = 1;
+constexpr int kBadInput = 2;
+
+int complain(const std::string& who, const std::string& what, int code) {
+  std::cerr << (who.empty() ? "tributary: " : "tributary " + who + ": ") << what << '\n';
+  return code;
+}
+
+// Torch's messages carry a stack trace; the first line says it.
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+int run(cli::Command& command) {
+  try {
+    command.run();
+    return 0;
+  } catch (const InputError& error) {
+    return complain(command.name(), error.what(), kBadInput);
+  } catch (const std::bad_alloc&) {
+    return complain(command.name(), "out of memory; use fewer or smaller pictures", kWorkEnded);
+  } catch (const std::exception& error) {
+    return complain(command.name(), first_line(error.what()), kWorkEnded);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Many pretrained models flow in, one adapted model flows out.", "tributary");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("tributary ") + TRIBUTARY_VERSION);
+  std::vector<std::unique_ptr<cli::Command>> commands;
+  commands.push_back(cli::make_demo());
+  commands.push_back(cli::make_train());
+  commands.push_back(cli::make_adapt());
+  commands.push_back(cli::make_predict());
+  commands.push_back(cli::make_evaluate());
+  commands.push_back(cli::make_inspect());
+  commands.push_back(cli::make_data());
+  for (auto& command : commands) {
+    CLI::App* sub = app.add_subcommand(command->name(), command->summary());
+    sub->footer("Example:\n  " + command->example());
+    command->declare(*sub);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::string who;
+    for (const CLI::App* sub : app.get_subcommands()) who = sub->get_name();
+    return complain(who,
+                    fmt::format("{}; see: tributary {}{}--help", first_line(error.what()), who, who.empty() ? "" : " "),
+                    kBadInput);
+  } catch (const InputError& error) {
+    return complain("", error.what(), kBadInput);
+  }
+  for (auto& command : commands)
+    if (app.got_subcommand(command->name())) return run(*command);
+  return kBadInput;
+}

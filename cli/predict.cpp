@@ -1,0 +1,69 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/base/text.h"
+#include "tributary/report/predictions.h"
+#include "tributary/train/evaluate.h"
+
+namespace tributary::cli {
+namespace {
+
+class Predict : public Command {
+ public:
+  std::string name() const override { return "predict"; }
+  std::string summary() const override { return "Say what is on pictures"; }
+  std::string example() const override {
+    return "tributary predict runs/photos --data more-photos/ --out predictions.csv";
+  }
+
+  void declare(CLI::App& app) override {
+    app.add_option("model", models_, "run folder, mixture file, or source files (a plain ensemble)")->required();
+    common_.declare(table_);
+    table_.text("", "data", &data_path_, "pictures: a folder, a list file, a picture or NAME-images.idx").transient();
+    table_.text("", "out", &out_, "file to write; standard output if not given").transient();
+    table_.text("", "rule", &rule_, "how to combine several models: mean_prob, mean_logit or vote");
+    data_.declare(table_);
+    table_.add_to(app);
+  }
+
+  void run() override {
+    common_.read_config(table_);
+    table_.apply_toml();
+    table_.apply_flags();
+    if (data_path_.empty()) input_error("name the pictures with --data");
+    if (!out_.empty()) require_writable_target(out_);
+    const torch::Device device = common_.prepare();
+    Ensemble ensemble = load_models(models_, rule_);
+    std::vector<SetAside> bad;
+    const ImageSet images = load_images(data_path_, data_.for_size(ensemble.input_size(), common_.threads), &bad);
+    report_set_aside(name(), bad, images.size() + static_cast<int64_t>(bad.size()));
+    ensemble.to(device);
+    const Tensor logits = evaluate_logits(ensemble, DeviceImages(images, device));
+    const std::string text = predictions_text(images, ensemble.classes(), combine(logits, ensemble.mixture), logits,
+                                              common_.json ? PredictionFormat::kJsonLines : PredictionFormat::kCsv);
+    if (out_.empty()) {
+      std::cout << text;
+      return;
+    }
+    write_file_atomically(out_, text);
+    std::cerr << fmt::format("{}: {} predictions\n", out_, thousands(images.size()));
+  }
+
+ private:
+  CommonOptions common_;
+  DataOptions data_;
+  std::vector<std::string> models_;
+  std::string data_path_, out_, rule_;
+  OptionTable table_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_predict() {
+  return std::make_unique<Predict>();
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,124 @@
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/base/text.h"
+#include "tributary/model/model_file.h"
+#include "tributary/report/progress.h"
+#include "tributary/train/source_training.h"
+
+namespace tributary::cli {
+namespace {
+
+// "data/webcam/train-images.idx" and "data/webcam/" are both about webcam.
+std::string domain_of(const std::string& path) {
+  std::filesystem::path given = std::filesystem::path(path).lexically_normal();
+  if (!given.has_filename()) given = given.parent_path();
+  if (!std::filesystem::is_directory(path) && given.has_parent_path()) given = given.parent_path();
+  return given.filename().string();
+}
+
+class Train : public Command {
+ public:
+  std::string name() const override { return "train"; }
+  std::string summary() const override { return "Train one source model on a labelled domain"; }
+  std::string example() const override {
+    return "tributary train --data photos/webcam --architecture dtn --out webcam.safetensors";
+  }
+
+  void declare(CLI::App& app) override {
+    common_.declare(table_);
+    table_.integer("", "seed", &seed_, 0, INT64_MAX, "seed of every random number");
+    table_
+        .text("train", "data", &data_path_, "labelled pictures: class folders, a list with labels, or NAME-images.idx")
+        .transient();
+    table_
+        .text("train", "validation", &validation_path_,
+              "labelled pictures of the same domain that choose the best iterate")
+        .transient();
+    table_.text("train", "out", &out_, "model file to write").transient();
+    table_.text("train", "name", &name_, "what tables call this source; taken from the data's path if not given")
+        .transient();
+    table_.text("train", "architecture", &architecture_, "network: lenet or dtn");
+    tributary::declare(table_, options_);
+    data_.declare(table_);
+    table_.add_to(app);
+  }
+
+  void run() override {
+    common_.read_config(table_);
+    table_.apply_toml();
+    table_.apply_flags();
+    if (data_path_.empty()) input_error("name the labelled pictures with --data");
+    if (out_.empty()) input_error("name the model file to write with --out");
+    const Architecture& network = architecture(architecture_);
+    require_writable_target(out_);
+    const torch::Device device = common_.prepare();
+    const auto seed = static_cast<uint64_t>(seed_);
+    const Split split = load(network.input_size, seed);
+
+    ModelInfo info;
+    info.name = name_.empty() ? domain_of(data_path_) : name_;
+    info.architecture = architecture_;
+    info.classes = split.training.labels.classes;
+    info.input_size = network.input_size;
+    info.bottleneck_dropout = network.bottleneck_dropout;
+    if (info.classes.size() < 2)
+      input_error("{} has only the class '{}'; a classifier needs at least 2", data_path_, info.classes.front());
+    SourceModel model(info, Random(seed, Purpose::kInitialise), options_.classifier_init);
+    model.to(device);
+    Progress progress(std::cerr, is_terminal(), !is_terminal());
+    const double accuracy =
+        train_source(model, split.training, split.validation, options_, seed, [&](const SourceTrainingProgress& at) {
+          progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps), "train " + info.name,
+                          at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
+        });
+    progress.finish();
+    make_folder(std::filesystem::absolute(out_).parent_path().string());
+    save_source(out_, model);
+    if (common_.json)
+      std::cout << nlohmann::json{{"model", out_},
+                                  {"name", info.name},
+                                  {"classes", info.classes.size()},
+                                  {"pictures", split.training.images.size()},
+                                  {"validation_pictures", split.validation.images.size()},
+                                  {"validation_accuracy", 100 * accuracy}}
+                       .dump(2)
+                << '\n';
+    else
+      std::cout << fmt::format("{}: {} trained on {} pictures of {} classes, {} % on {} validation pictures\n", out_,
+                               architecture_, thousands(split.training.images.size()), info.classes.size(),
+                               percent(accuracy), thousands(split.validation.images.size()));
+  }
+
+ private:
+  Split load(int size, uint64_t seed) {
+    std::vector<SetAside> bad;
+    const LoadOptions load_options = data_.for_size(size, common_.threads);
+    LabelledImages all = load_labelled(data_path_, load_options, {}, &bad);
+    report_set_aside(name(), bad, all.images.size() + static_cast<int64_t>(bad.size()));
+    if (validation_path_.empty()) return split_for_validation(all, options_.train_share, options_.full, seed);
+    bad.clear();
+    LabelledImages validation = load_labelled(validation_path_, load_options, all.labels.classes, &bad);
+    report_set_aside(name(), bad, validation.images.size() + static_cast<int64_t>(bad.size()));
+    return {std::move(all), std::move(validation)};
+  }
+
+  CommonOptions common_;
+  DataOptions data_;
+  SourceTrainingOptions options_;
+  int64_t seed_ = 0;
+  std::string data_path_, validation_path_, out_, name_, architecture_ = "dtn";
+  OptionTable table_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_train() {
+  return std::make_unique<Train>();
+}
+
+}  // namespace tributary::cli

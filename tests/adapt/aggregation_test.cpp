@@ -1,0 +1,78 @@
+#include "tributary/adapt/aggregation.h"
+
+#include "tests/support/tensors.h"
+#include "tributary/adapt/information.h"
+
+namespace tributary {
+namespace {
+
+Tensor some_logits(int64_t sources = 3) {
+  return 2 * test::normals({sources, 40, 5}, 7);
+}
+
+class WeightGradient : public ::testing::TestWithParam<std::pair<MixtureSpace, WeightScale>> {};
+
+TEST_P(WeightGradient, EqualsAutograd) {
+  AggregationOptions options;
+  std::tie(options.space, options.scale) = GetParam();
+  const Tensor logits = some_logits().to(torch::kFloat64);
+  const Tensor weights = torch::tensor({0.5, -0.2, 1.1}, torch::kFloat64).requires_grad_();
+  const Tensor loss = information_loss(combine(logits, weighted_mixture(weights, options.space, options.scale)));
+  loss.backward();
+  const WeightLoss closed = weight_loss(logits, weights.detach(), options);
+  EXPECT_NEAR(closed.value.item<double>(), loss.item<double>(), 1e-12);
+  EXPECT_TENSOR_NEAR(closed.gradient, weights.grad(), 1e-10);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryMixture, WeightGradient,
+                         ::testing::Values(std::pair(MixtureSpace::kLogits, WeightScale::kFree),
+                                           std::pair(MixtureSpace::kLogits, WeightScale::kFixed),
+                                           std::pair(MixtureSpace::kProbabilities, WeightScale::kFree)));
+
+TEST(Aggregation, StartsUniformOrNormalByItsOption) {
+  EXPECT_TENSOR_NEAR(initial_weights(4, WeightStart::kUniform, Random(1)), torch::full({4}, 0.25), 0);
+  const Tensor normal = initial_weights(4, WeightStart::kNormal, Random(1));
+  EXPECT_TENSOR_EQ(normal, initial_weights(4, WeightStart::kNormal, Random(1)));
+  EXPECT_GT(test::distance(normal, initial_weights(4, WeightStart::kNormal, Random(2))), 0.1);
+}
+
+TEST(Aggregation, NormalisedWeightsUseTheSizeOfTheRawOnes) {
+  EXPECT_TENSOR_NEAR(normalised_weights(torch::tensor({-1.0, 3.0})), torch::tensor({0.25, 0.75}), 1e-5);
+}
+
+TEST(Aggregation, LowersTheLossAndTrustsTheInformativeSource) {
+  // The first source is certain and diverse, the second says the same of everything.
+  Tensor logits = torch::zeros({2, 50, 5});
+  for (int64_t i = 0; i < 50; ++i) logits[0][i][i % 5] = 3;
+  logits[1].select(1, 0) = 1;
+  AggregationOptions options;
+  options.steps = 200;
+  const Tensor start = initial_weights(2, options.start, Random(0));
+  const Tensor end = optimise_weights(logits, start, options);
+  EXPECT_LT(weight_loss(logits, end, options).value.item<double>(),
+            weight_loss(logits, start, options).value.item<double>());
+  EXPECT_GT(end[0].item<double>(), 3 * end[1].abs().item<double>());
+}
+
+TEST(Aggregation, InTheSpaceOfProbabilitiesCollapsesToOneSource) {
+  // Spec 00, trap 1: the loss is concave along the simplex.
+  AggregationOptions options;
+  options.space = MixtureSpace::kProbabilities;
+  options.steps = 4000;
+  const Tensor weights = optimise_weights(3 * some_logits(), initial_weights(3, options.start, Random(0)), options);
+  EXPECT_GT(normalised_weights(weights).max().item<double>(), 0.9);
+}
+
+TEST(Aggregation, LeavesTheWeightsAloneWhenNotToLearn) {
+  AggregationOptions options;
+  options.learn = false;
+  EXPECT_TENSOR_EQ(optimise_weights(some_logits(), torch::full({3}, 1.f / 3), options), torch::full({3}, 1.f / 3));
+}
+
+TEST(Aggregation, HeldScaleSumsToTheNumberOfSources) {
+  const Mixture mixture = weighted_mixture(torch::tensor({0.1, 0.2, 0.1}), MixtureSpace::kLogits, WeightScale::kFixed);
+  EXPECT_NEAR(mixture.weights.sum().item<double>(), 3, 1e-3);
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,184 @@
+#include "tributary/base/files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "tests/support/temp_dir.h"
+#include "tributary/base/error.h"
+
+namespace tributary {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using tributary::testing::message_of;
+
+class Files : public ::testing::Test {
+ protected:
+  std::string at(const std::string& name) const { return folder_ / name; }
+
+  // Everything in the folder, so that a leftover temporary file shows.
+  std::vector<std::string> listing() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path()))
+      names.push_back(fs::relative(entry.path(), folder_.path()).string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  tributary::testing::TempDir folder_;
+};
+
+TEST_F(Files, WhatIsWrittenIsRead) {
+  std::vector<uint8_t> bytes(200'000);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 31);
+  write_file_atomically(at("a.bin"), bytes);
+  EXPECT_EQ(read_file(at("a.bin")), bytes);
+  write_file_atomically(at("a.bin"), "shorter now");
+  EXPECT_EQ(read_text(at("a.bin")), "shorter now");
+  write_file_atomically(at("a.bin"), "");
+  EXPECT_EQ(read_file(at("a.bin")).size(), 0u);
+  EXPECT_THAT(listing(), ::testing::ElementsAre("a.bin"));
+}
+
+TEST_F(Files, PiecesAreWrittenOneAfterTheOther) {
+  const std::vector<uint8_t> first{1, 2};
+  const std::vector<uint8_t> last{3};
+  const std::span<const uint8_t> pieces[] = {first, {}, last};
+  write_file_atomically(at("a"), pieces);
+  EXPECT_EQ(read_file(at("a")), (std::vector<uint8_t>{1, 2, 3}));
+}
+
+TEST_F(Files, AFileOfUnknownSizeIsReadToItsEnd) {
+  EXPECT_GT(read_text("/proc/self/status").size(), 100u);
+}
+
+TEST_F(Files, UnreadablePathsAreTheUsersAndNamed) {
+  EXPECT_THAT(message_of<InputError>([&] { read_file(at("none")); }),
+              AllOf(HasSubstr(at("none")), HasSubstr("no such file")));
+  EXPECT_THAT(message_of<InputError>([&] { read_text(folder_.path()); }), HasSubstr("is a folder"));
+  write_file_atomically(at("file"), "x");
+  EXPECT_THAT(message_of<InputError>([&] { read_file(at("file/below")); }), HasSubstr("Not a directory"));
+}
+
+TEST_F(Files, UnwritablePathsAreTheUsersAndNamed) {
+  write_file_atomically(at("file"), "x");
+  EXPECT_THAT(message_of<InputError>([&] { write_file_atomically(at("file/below"), "y"); }),
+              AllOf(HasSubstr("cannot write " + at("file/below")), HasSubstr("choose another place")));
+  EXPECT_THAT(message_of<InputError>([&] { write_file_atomically(at("no/folder"), "y"); }), HasSubstr("No such file"));
+  EXPECT_THAT(message_of<InputError>([&] { write_file_atomically(folder_.path(), "y"); }), HasSubstr("Is a directory"));
+  EXPECT_THAT(message_of<InputError>([&] { write_file_atomically("", "y"); }), HasSubstr("cannot write"));
+  EXPECT_THAT(message_of<InputError>([&] { write_file_atomically(at(std::string(300, 'n')), "y"); }),
+              HasSubstr("too long"));
+  EXPECT_THAT(listing(), ::testing::ElementsAre("file"));
+}
+
+TEST_F(Files, ANameAsLongAsTheSystemAllowsIsFine) {
+  const std::string name(255, 'n');
+  write_file_atomically(at(name), "x");
+  require_writable_target(at(name));
+  EXPECT_THAT(listing(), ::testing::ElementsAre(name));
+}
+
+TEST_F(Files, AFullDiskIsNotTheUsersFault) {
+  EXPECT_THAT(message_of<WorkError>([] { write_file_atomically("/dev/full", "x"); }),
+              AllOf(HasSubstr("/dev/full"), HasSubstr("No space left")));
+  EXPECT_TRUE(fs::is_character_file("/dev/full")) << "a device must not be replaced by a file";
+}
+
+TEST_F(Files, AFailedWriteLeavesTheOldContentAndNoTemporaryFile) {
+  write_file_atomically(at("a"), "old");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  EXPECT_THAT(message_of<InputError>([&] { write_file_atomically(at("a"), std::string(10'000, 'x')); }),
+              HasSubstr("File too large"));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(read_text(at("a")), "old");
+  EXPECT_THAT(listing(), ::testing::ElementsAre("a"));
+}
+
+TEST_F(Files, ALinkStaysAndPermissionsAreKept) {
+  fs::create_directory(at("disk"));
+  write_file_atomically(at("disk/real"), "old");
+  ::chmod(at("disk/real").c_str(), 0640);
+  fs::create_symlink(at("disk/real"), at("link"));
+  write_file_atomically(at("link"), "new");
+  EXPECT_TRUE(fs::is_symlink(at("link")));
+  EXPECT_EQ(read_text(at("disk/real")), "new");
+  EXPECT_EQ(fs::status(at("disk/real")).permissions(), fs::perms(0640));
+}
+
+TEST_F(Files, AReaderNeverSeesHalfAFile) {
+  const std::string a(300'000, 'a');
+  const std::string b(200'000, 'b');
+  write_file_atomically(at("f"), a);
+  std::thread writer([&] {
+    for (int i = 0; i < 30; ++i) write_file_atomically(at("f"), i % 2 == 0 ? b : a);
+  });
+  for (int i = 0; i < 30; ++i) {
+    const std::string seen = read_text(at("f"));
+    EXPECT_TRUE(seen == a || seen == b);
+  }
+  writer.join();
+}
+
+TEST_F(Files, FoldersAreMadeWithThoseAbove) {
+  make_folder(at("a/b/c"));
+  make_folder(at("a/b/c"));
+  EXPECT_TRUE(fs::is_directory(at("a/b/c")));
+  write_file_atomically(at("file"), "x");
+  EXPECT_THAT(message_of<InputError>([&] { make_folder(at("file")); }),
+              HasSubstr("cannot make the folder " + at("file")));
+  EXPECT_THAT(message_of<InputError>([&] { make_folder(at("file/below")); }), HasSubstr("choose another place"));
+  EXPECT_THAT(message_of<InputError>([&] { make_folder(""); }), HasSubstr("empty"));
+}
+
+TEST_F(Files, TargetsAreTriedWithoutATrace) {
+  write_file_atomically(at("file"), "x");
+  fs::create_directory(at("folder"));
+  require_writable_target(at("file"));
+  require_writable_target(at("folder"));
+  require_writable_target(at("new.csv"));
+  require_writable_target(at("new/"));
+  require_writable_target(at("new/run/7"));
+  require_writable_target(at("folder/../other/x"));
+  require_writable_target("/dev/null");
+  EXPECT_THAT(listing(), ::testing::ElementsAre("file", "folder"));
+  EXPECT_EQ(read_text(at("file")), "x");
+}
+
+TEST_F(Files, TargetsThatCannotBeMadeAreRefusedEarly) {
+  write_file_atomically(at("file"), "x");
+  for (const std::string& path : {at("file/below"), at("file/below/deep"), at(std::string(300, 'n')), std::string()})
+    EXPECT_THROW(require_writable_target(path), InputError) << path;
+  EXPECT_THAT(message_of<InputError>([] { require_writable_target("/proc/tributary/run"); }),
+              HasSubstr("cannot write"));
+  EXPECT_THAT(listing(), ::testing::ElementsAre("file"));
+}
+
+TEST_F(Files, ARelativeTargetIsTriedInTheWorkingFolder) {
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  require_writable_target("runs/demo");
+  require_writable_target("demo");
+  write_file_atomically("demo", "x");
+  fs::current_path(before);
+  EXPECT_THAT(listing(), ::testing::ElementsAre("demo"));
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,99 @@
+#include "tributary/base/threads.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tributary {
+namespace {
+
+TEST(ParallelFor, TakesEveryTurnExactlyOnce) {
+  for (const int64_t count : {0, 1, 2, 3, 7, 64, 1000, 100'003}) {
+    for (const int threads : {-1, 0, 1, 2, 3, 16}) {
+      std::vector<std::atomic<int>> turns(static_cast<size_t>(count));
+      parallel_for(count, threads, [&turns](int64_t index) { ++turns[static_cast<size_t>(index)]; });
+      for (int64_t i = 0; i < count; ++i)
+        ASSERT_EQ(turns[static_cast<size_t>(i)], 1) << "turn " << i << " of " << count << " on " << threads;
+    }
+  }
+}
+
+TEST(ParallelFor, RunsNothingForANegativeCount) {
+  parallel_for(-5, 4, [](int64_t) { FAIL(); });
+}
+
+TEST(ParallelFor, KeepsTheOrderOnOneThread) {
+  std::vector<int64_t> order;
+  parallel_for(5, 1, [&order](int64_t index) { order.push_back(index); });
+  EXPECT_EQ(order, (std::vector<int64_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(ParallelFor, RunsTurnsAtTheSameTime) {
+  // Each of two turns waits for the other to begin: on one thread this would never end.
+  std::atomic<int> begun{0};
+  parallel_for(2, 2, [&begun](int64_t) {
+    ++begun;
+    while (begun < 2) std::this_thread::yield();
+  });
+  EXPECT_EQ(begun, 2);
+}
+
+TEST(ParallelFor, UsesNoMoreThreadsThanTurns) {
+  std::atomic<int> at_once{0}, most{0};
+  parallel_for(3, 64, [&](int64_t) {
+    const int now = ++at_once;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --at_once;
+  });
+  EXPECT_LE(most, 3);
+}
+
+TEST(ParallelFor, ThrowsAgainWhatATurnThrew) {
+  for (const int threads : {1, 2, 8}) {
+    try {
+      parallel_for(1000, threads, [](int64_t index) {
+        if (index == 500) throw std::runtime_error("turn 500");
+      });
+      FAIL() << "nothing was thrown on " << threads << " threads";
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(error.what(), std::string("turn 500"));
+    }
+  }
+}
+
+TEST(ParallelFor, ThrowsOneErrorWhereEveryTurnFails) {
+  EXPECT_THROW(parallel_for(1000, 8, [](int64_t index) { throw std::out_of_range(std::to_string(index)); }),
+               std::out_of_range);
+}
+
+TEST(ParallelFor, BeginsNoNewChunkAfterAnError) {
+  std::atomic<int64_t> turns{0};
+  EXPECT_THROW(parallel_for(1'000'000, 2,
+                            [&turns](int64_t) {
+                              ++turns;
+                              throw std::runtime_error("at once");
+                            }),
+               std::runtime_error);
+  EXPECT_LE(turns, 2);
+}
+
+TEST(ParallelFor, MayBeCalledFromWithinItself) {
+  std::atomic<int> turns{0};
+  parallel_for(4, 2, [&turns](int64_t) { parallel_for(5, 2, [&turns](int64_t) { ++turns; }); });
+  EXPECT_EQ(turns, 20);
+}
+
+TEST(HardwareThreads, AreAtLeastOne) {
+  EXPECT_GE(hardware_threads(), 1);
+}
+
+}  // namespace
+}  // namespace tributary

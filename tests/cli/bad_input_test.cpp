@@ -1,0 +1,169 @@
+// Bad input through the program: exit code 2, one clear sentence that names the culprit, nothing half-written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "tests/support/program.h"
+
+namespace tributary {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Outcome;
+using test::run_program;
+using test::TempDir;
+using ::testing::HasSubstr;
+
+struct Case {
+  const char* name;
+  const char* arguments;
+  const char* expected;  // part of the sentence
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
+
+std::set<std::string> tree(const TempDir& folder) {
+  std::set<std::string> paths;
+  for (const auto& entry : fs::recursive_directory_iterator(folder.path())) paths.insert(entry.path().string());
+  return paths;
+}
+
+class BadInput : public ::testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TempDir;
+    const auto make = [](const std::string& arguments) {
+      const Outcome outcome = run_program(*folder_, arguments);
+      ASSERT_EQ(outcome.code, 0) << arguments << "\n" << outcome.err;
+    };
+    make("data make digits digits --pictures 40 --test-pictures 20");
+    make("data make digits png --pictures 20 --test-pictures 10 --format png");
+    make("train --data digits/postal/train-images.idx --architecture lenet --epochs 1 --out good.safetensors");
+    const std::string model = test::file_text(*folder_ / "good.safetensors");
+    folder_->write("truncated.safetensors", model.substr(0, model.size() / 2));
+    folder_->write("text.safetensors", "this is no model\n");
+    // NaN where the last tensor's bytes are.
+    std::string nan = model;
+    std::fill(nan.end() - 64, nan.end(), '\xff');
+    folder_->write("nan.safetensors", nan);
+    // The same pictures in three class folders and in one.
+    for (const char* name : {"1", "2", "3"})
+      fs::copy(*folder_ / "png/postal/train/1", folder_->folder("three") + "/" + name);
+    make("train --data three --architecture lenet --epochs 1 --out three.safetensors");
+    fs::copy(*folder_ / "png/postal/train/1", folder_->folder("one-class") + "/only");
+    fs::create_directories(*folder_ / "empty");
+    const std::string png = test::file_text(fs::directory_iterator(*folder_ / "png/postal/train/1")->path().string());
+    folder_->write("one-picture/a.png", png);
+    folder_->write("bad-pictures/truncated.png", png.substr(0, png.size() / 2));
+    folder_->write("bad-pictures/good.png", png);
+    folder_->write("not-pictures/a.jpg", "no picture at all");
+    folder_->write("only-text/readme.txt", "no picture at all");
+    folder_->write("list.txt", "one-picture/a.png 1\none-picture/missing.png 2\n");
+    folder_->write("list-large-label.txt", "one-picture/a.png 10\none-picture/a.png 3\n");
+    folder_->write("truncated-images.idx",
+                   test::file_text(*folder_ / "digits/postal/train-images.idx").substr(0, 5000));
+    folder_->write("unlabelled/lonely-images.idx", test::file_text(*folder_ / "digits/postal/test-images.idx"));
+    folder_->write("file", "x");
+    folder_->write("other-folder/notes.txt", "x");
+    folder_->write("bad.toml", "[adapt]\nround = 3\n");
+    folder_->write("bad-type.toml", "[adapt]\nrounds = \"many\"\n");
+    folder_->write("broken.toml", "[adapt\n");
+    folder_->write("unfinished/config.toml", "seed = 0\n");
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static TempDir* folder_;
+};
+
+TempDir* BadInput::folder_ = nullptr;
+
+TEST_P(BadInput, IsOneSentenceAndExitCodeTwo) {
+  const std::set<std::string> before = tree(*folder_);
+  const Outcome outcome = run_program(*folder_, GetParam().arguments);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr(GetParam().expected));
+  EXPECT_THAT(outcome.err, ::testing::StartsWith("tributary"));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_EQ(tree(*folder_), before) << "something was left behind";
+}
+
+#define GOOD "--source good.safetensors"
+#define DIGITS "--target digits/signs/train-images.idx"
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, BadInput,
+    ::testing::Values(
+        Case{"NoCommand", "", "subcommand"},  //
+        Case{"UnknownCommand", "fly", "fly"}, Case{"UnknownFlag", "adapt --fly", "--fly"},
+        Case{"MistypedNumber", "adapt " GOOD " " DIGITS " --rounds many", "many"},
+        Case{"MissingSource", "adapt --source no.safetensors " DIGITS, "no.safetensors"},
+        Case{"NoSource", "adapt " DIGITS, "--source"}, Case{"NoTarget", "adapt " GOOD, "--target"},
+        Case{"MissingTarget", "adapt " GOOD " --target nowhere", "nowhere"},
+        Case{"EmptyFolder", "adapt " GOOD " --target empty", "empty"},
+        Case{"FolderWithoutPictures", "adapt " GOOD " --target only-text", "only-text"},
+        Case{"ListNamesAMissingPicture", "adapt " GOOD " --target list.txt", "one-picture/missing.png"},
+        Case{"TruncatedPicture", "adapt " GOOD " --target bad-pictures", "bad-pictures/truncated.png"},
+        Case{"NotAPicture", "adapt " GOOD " --target not-pictures", "not-pictures/a.jpg"},
+        Case{"TruncatedIdx", "adapt " GOOD " --target truncated-images.idx", "truncated-images.idx"},
+        Case{"OneTargetPicture", "adapt " GOOD " --target one-picture", "at least 2"},
+        Case{"SourcesDisagree", "adapt " GOOD " --source three.safetensors " DIGITS,
+             "three.safetensors has 3 classes but good.safetensors has 10"},
+        Case{"TruncatedModel", "adapt --source truncated.safetensors " DIGITS, "truncated.safetensors"},
+        Case{"NotAModel", "adapt --source text.safetensors " DIGITS, "text.safetensors"},
+        Case{"PictureAsModel", "adapt --source one-picture/a.png " DIGITS, "one-picture/a.png"},
+        Case{"FolderAsSource", "adapt --source empty " DIGITS, "empty"},
+        Case{"NanWeights", "adapt --source nan.safetensors " DIGITS, "NaN or infinite"},
+        Case{"ZeroRounds", "adapt " GOOD " " DIGITS " --rounds 0", "rounds"},
+        Case{"BatchOfOne", "adapt " GOOD " " DIGITS " --batch 1", "batch"},
+        Case{"NegativeRate", "adapt " GOOD " " DIGITS " --rate-bottleneck -1", "rate-bottleneck"},
+        Case{"NanRate", "adapt " GOOD " " DIGITS " --rate-bottleneck nan", "rate-bottleneck"},
+        Case{"UnknownReading", "adapt " GOOD " " DIGITS " --reading loud", "loud"},
+        Case{"UnknownBenchmark", "adapt " GOOD " " DIGITS " --benchmark imagenet", "imagenet"},
+        Case{"UnknownAblation", "adapt " GOOD " " DIGITS " --ablations gravity", "gravity"},
+        Case{"MissingConfig", "adapt --config no.toml " GOOD " " DIGITS, "no.toml"},
+        Case{"UnknownKeyInConfig", "adapt --config bad.toml " GOOD " " DIGITS, "round"},
+        Case{"WrongTypeInConfig", "adapt --config bad-type.toml " GOOD " " DIGITS, "bad-type.toml"},
+        Case{"BrokenConfig", "adapt --config broken.toml " GOOD " " DIGITS, "broken.toml"},
+        Case{"RunBelowAFile", "adapt " GOOD " " DIGITS " --run file/run", "file"},
+        Case{"RunIsAFile", "adapt " GOOD " " DIGITS " --run file", "file is a file"},
+        Case{"RunHoldsSomethingElse", "adapt " GOOD " " DIGITS " --run other-folder", "holds files that are not a run"},
+        Case{"RunHoldsAnotherRun", "adapt " GOOD " " DIGITS " --run unfinished", "holds another run"},
+        Case{"OracleOfAnotherLength", "adapt " GOOD " " DIGITS " --oracle-labels digits/signs/test-images.idx",
+             "20 labels for 40"},
+        Case{"EvaluateClassFoldersOfAnotherCount", "evaluate good.safetensors --data three", "3 class folders"},
+        Case{"EvaluateLabelTooLarge", "evaluate good.safetensors --data list-large-label.txt", "list-large-label.txt"},
+        Case{"EvaluateUnlabelled", "evaluate good.safetensors --data unlabelled/lonely-images.idx", "lonely"},
+        Case{"EvaluateWithoutData", "evaluate good.safetensors", "--data"},
+        Case{"EvaluateUnfinishedRun", "evaluate unfinished --data three", "no finished run"},
+        Case{"EvaluateUnknownRule", "evaluate good.safetensors --data three --rule luck", "luck"},
+        Case{"EvaluateWeightedRuleWithoutWeights", "evaluate good.safetensors --data three --rule weighted_logits",
+             "no weights"},
+        Case{"PredictUnwritable", "predict good.safetensors --data one-picture --out file/p.csv", "file"},
+        Case{"PredictMissingModel", "predict no.safetensors --data one-picture", "no.safetensors"},
+        Case{"TrainOneClass", "train --data one-class --architecture lenet --out x.safetensors",
+             "only the class 'only'"},
+        Case{"TrainEmptyFolder", "train --data empty --architecture lenet --out x.safetensors", "empty"},
+        Case{"TrainUnknownArchitecture", "train --data three --architecture alexnet --out x.safetensors", "alexnet"},
+        Case{"TrainWithoutOut", "train --data three", "--out"},
+        Case{"TrainUnwritable", "train --data three --architecture lenet --out file/x.safetensors", "file"},
+        Case{"TrainUnlabelled", "train --data one-picture --out x.safetensors", "one-picture"},
+        Case{"TrainValidationDisagrees",
+             "train --data three --validation png/postal/test --architecture lenet --out x.safetensors",
+             "png/postal/test"},
+        Case{"InspectNoModel", "inspect text.safetensors", "text.safetensors"},
+        Case{"DataIntoAFullFolder", "data make digits other-folder", "other-folder"},
+        Case{"DataBelowAFile", "data make digits file/x", "file"},
+        Case{"DemoUnknownTarget", "demo --target mars", "mars"},
+        Case{"NoGpuHere", "demo --device cuda --pictures 20", "--device cuda"}),
+    [](const ::testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,187 @@
+// The journeys of a user, each with the real program: from pictures to sources, an adapted model and its predictions.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/program.h"
+
+namespace tributary {
+namespace {
+
+using nlohmann::json;
+using test::file_text;
+using test::Outcome;
+using test::run_program;
+using test::TempDir;
+using ::testing::HasSubstr;
+
+constexpr const char* kQuick = " --rounds 2 --inner-epochs 1 --weight-steps 50 --threads 2";
+
+// Digits of five domains and two source models, made once for all journeys.
+class Journey : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TempDir;
+    expect_success("data make digits digits --pictures 200 --test-pictures 100");
+    expect_success(
+        "train --data digits/handwriting/train-images.idx --validation digits/handwriting/test-images.idx "
+        "--architecture lenet --epochs 6 --out handwriting.safetensors --threads 2");
+    expect_success(
+        "train --data digits/signs/train-images.idx --architecture dtn --epochs 2 --out signs.safetensors "
+        "--threads 2");
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static Outcome expect_success(const std::string& arguments) {
+    Outcome outcome = run_program(*folder_, arguments);
+    EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.err;
+    return outcome;
+  }
+  static std::string path(const std::string& name) { return *folder_ / name; }
+
+  static TempDir* folder_;
+};
+
+TempDir* Journey::folder_ = nullptr;
+
+const char* const kSources = " --source handwriting.safetensors --source signs.safetensors";
+
+TEST_F(Journey, FromTwoSourcesAndUnlabelledPicturesToOneModel) {
+  const Outcome adapted = expect_success("adapt" + std::string(kSources) +
+                                         " --target digits/postal/train-images.idx --run runs/postal" + kQuick);
+  EXPECT_THAT(adapted.out, HasSubstr("runs/postal/model.safetensors"));
+  for (const char* name :
+       {"config.toml", "metrics.jsonl", "model.safetensors", "predictions.csv", "summary.json", "DONE"})
+    EXPECT_TRUE(std::filesystem::exists(path("runs/postal/") + name)) << name;
+
+  std::istringstream metrics(file_text(path("runs/postal/metrics.jsonl")));
+  std::string line;
+  int rounds = 0;
+  while (std::getline(metrics, line)) {
+    const json round = json::parse(line);
+    EXPECT_EQ(round.at("round"), rounds++);
+    EXPECT_EQ(round.at("weights").size(), 2u);
+  }
+  EXPECT_EQ(rounds, 3);
+
+  const json evaluated =
+      json::parse(expect_success("evaluate runs/postal --data digits/postal/test-images.idx --json").out);
+  EXPECT_EQ(evaluated.at("pictures"), 100);
+  EXPECT_EQ(evaluated.at("sources").size(), 2u);
+  EXPECT_GT(evaluated.at("accuracy").get<double>(), 10);
+
+  // The predictions of the run are those of its model.
+  expect_success("predict runs/postal --data digits/postal/train-images.idx --out again.csv --threads 2");
+  EXPECT_EQ(file_text(path("again.csv")), file_text(path("runs/postal/predictions.csv")));
+}
+
+TEST_F(Journey, SameSeedAndThreadsGiveTheSameBytes) {
+  for (const char* run : {"one", "two"})
+    expect_success("adapt" + std::string(kSources) + " --target digits/textured/train-images.idx --seed 5 --run " +
+                   run + kQuick);
+  EXPECT_EQ(file_text(path("one/predictions.csv")), file_text(path("two/predictions.csv")));
+  EXPECT_EQ(file_text(path("one/model.safetensors")), file_text(path("two/model.safetensors")));
+}
+
+TEST_F(Journey, AFinishedRunSaysSoAndAnotherConfigurationIsRefused) {
+  const std::string command =
+      "adapt" + std::string(kSources) + " --target digits/street/test-images.idx --run runs/street" + kQuick;
+  expect_success(command);
+  const std::string before = file_text(path("runs/street/metrics.jsonl"));
+  const Outcome again = expect_success(command);
+  EXPECT_THAT(again.err, HasSubstr("already finished"));
+  EXPECT_THAT(again.out, HasSubstr("runs/street/model.safetensors"));
+  EXPECT_EQ(file_text(path("runs/street/metrics.jsonl")), before);
+  const Outcome other = run_program(*folder_, command + " --seed 9");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("holds another run (seed: 0 there, 9 here)"));
+}
+
+TEST_F(Journey, ConfigurationOfARunReproducesIt) {
+  expect_success("adapt" + std::string(kSources) +
+                 " --target digits/postal/test-images.idx --lambda-alpha 0.7 --run a" + kQuick);
+  expect_success("adapt --config a/config.toml --run b");
+  EXPECT_EQ(file_text(path("a/config.toml")), file_text(path("b/config.toml")));
+  EXPECT_EQ(file_text(path("a/predictions.csv")), file_text(path("b/predictions.csv")));
+}
+
+TEST_F(Journey, PicturesInFoldersAndListsGoTheSameWayAsIdx) {
+  expect_success("data make digits png --pictures 30 --test-pictures 20 --format png");
+  const json by_folder =
+      json::parse(expect_success("evaluate handwriting.safetensors --data png/handwriting/test --json").out);
+  expect_success("data make digits idx --pictures 30 --test-pictures 20");
+  const json by_idx =
+      json::parse(expect_success("evaluate handwriting.safetensors --data idx/handwriting/test-images.idx --json").out);
+  EXPECT_EQ(by_folder.at("accuracy"), by_idx.at("accuracy"));
+  EXPECT_EQ(by_folder.at("confusion"), by_idx.at("confusion"));
+  std::string list;
+  for (const auto& entry : std::filesystem::directory_iterator(path("png/handwriting/test/3")))
+    list += "handwriting/test/3/" + entry.path().filename().string() + " 3\n";
+  folder_->write("threes.txt", list);
+  const json by_list =
+      json::parse(expect_success("evaluate handwriting.safetensors --data threes.txt --root png --json").out);
+  EXPECT_EQ(by_list.at("pictures"), 2);
+  EXPECT_THAT(expect_success("predict handwriting.safetensors --data png/handwriting/test/3").out,
+              HasSubstr("path,class,confidence,agreement\n"));
+}
+
+TEST_F(Journey, PlainEnsembleAndItsRulesAreOneCommandAway) {
+  const std::string command =
+      "evaluate handwriting.safetensors signs.safetensors --data digits/postal/test-images.idx --json";
+  const json mean = json::parse(expect_success(command).out);
+  const json vote = json::parse(expect_success(command + " --rule vote").out);
+  EXPECT_EQ(mean.at("sources"), vote.at("sources"));
+}
+
+TEST_F(Journey, OracleIsToldTheLabelsAndSaysSo) {
+  expect_success(
+      "adapt" + std::string(kSources) +
+      " --target digits/postal/train-images.idx --oracle-labels digits/postal/train-images.idx --run oracle" + kQuick);
+  EXPECT_EQ(json::parse(file_text(path("oracle/summary.json"))).at("method"), "selective-oracle");
+}
+
+TEST_F(Journey, InspectTellsWhatAFileHolds) {
+  const json source = json::parse(expect_success("inspect signs.safetensors --json").out);
+  EXPECT_EQ(source.at("kind"), "source");
+  EXPECT_EQ(source.at("sources")[0].at("name"), "signs");
+  EXPECT_EQ(source.at("sources")[0].at("architecture"), "dtn");
+  EXPECT_EQ(source.at("sources")[0].at("parameters"), 2082068);
+  EXPECT_EQ(source.at("classes").size(), 10u);
+  EXPECT_THAT(expect_success("inspect signs.safetensors --tensors").out, HasSubstr("backbone.conv_params.0.weight"));
+}
+
+TEST_F(Journey, DemoPrintsItsTableAndTheSameAsJson) {
+  const std::string small =
+      "demo --pictures 60 --source-epochs 1 --rounds 1 --weight-steps 20 --threads 2 --oracle --seeds 2 --target "
+      "street";
+  const json result = json::parse(expect_success(small + " --json").out);
+  ASSERT_EQ(result.at("rows").size(), 1u);
+  const json& row = result.at("rows")[0];
+  EXPECT_EQ(row.at("target"), "street");
+  EXPECT_EQ(row.at("sources").size(), 4u);
+  for (const char* key : {"source_ensemble", "adapted", "oracle"}) {
+    EXPECT_TRUE(row.at(key).is_number()) << key;
+    EXPECT_EQ(result.at("mean").at(key), row.at(key));
+  }
+  const Outcome text = expect_success(small);
+  EXPECT_THAT(text.out, HasSubstr("source ensemble"));
+  EXPECT_THAT(text.out, HasSubstr("±"));
+  EXPECT_THAT(text.err, HasSubstr("round 1/1"));
+}
+
+TEST_F(Journey, EveryCommandHelpsWithAnExample) {
+  for (const char* command : {"demo", "train", "adapt", "predict", "evaluate", "inspect", "data"}) {
+    const Outcome help = expect_success(std::string(command) + " --help");
+    EXPECT_THAT(help.out, HasSubstr("Example:")) << command;
+    EXPECT_THAT(help.out, HasSubstr(std::string("tributary ") + command)) << command;
+  }
+  EXPECT_THAT(expect_success("--version").out, HasSubstr("tributary 0."));
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,330 @@
+#include "tributary/data/load.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "tests/support/pictures.h"
+#include "tests/support/temp_dir.h"
+#include "tributary/base/error.h"
+#include "tributary/data/decode.h"
+#include "tributary/data/idx.h"
+#include "tributary/data/resize.h"
+
+namespace tributary {
+namespace {
+
+using testing::encode_jpeg;
+using testing::encode_png;
+using testing::TempDir;
+using Strings = std::vector<std::string>;
+
+LoadOptions small(int threads = 2) {
+  LoadOptions options;
+  options.height = 6;
+  options.width = 5;
+  options.threads = threads;
+  return options;
+}
+
+// A PNG of one colour, of its own size, so that a picture can be told by its first red value.
+std::vector<uint8_t> png_of(int red) {
+  return encode_png(testing::plain_picture(4 + red % 5, 7, static_cast<uint8_t>(red), 1, 2));
+}
+
+int red(const ImageSet& set, int64_t index) {
+  return set.picture(index)[0];
+}
+
+Strings below(const TempDir& dir, Strings names) {
+  for (std::string& name : names) name = dir / name;
+  return names;
+}
+
+void expect_said(const std::string& message, const Strings& parts) {
+  for (const std::string& part : parts)
+    EXPECT_NE(message.find(part), std::string::npos) << message << "\n  lacks: " << part;
+}
+
+template <typename Call>
+void expect_refused(Call call, const Strings& parts) {
+  expect_said(testing::message_of<InputError>(call), parts);
+}
+
+TEST(LoadImages, ReadsAFolderOnAllLevelsSortedByPath) {
+  const TempDir dir;
+  dir.write("b/2.png", png_of(2));
+  dir.write("b-a/3.PNG", png_of(3));
+  dir.write("a.png", png_of(1));
+  dir.write("b/deep/er/9.png", png_of(9));
+  dir.write("notes.txt", "not a picture");
+  dir.write(".hidden.png", "not a picture");
+  dir.write(".cache/x.png", "not a picture");
+  dir.write("b/._2.png", "not a picture");
+  dir.folder("empty");
+  for (const int threads : {1, 3}) {
+    std::vector<SetAside> bad;
+    const ImageSet set = load_images(dir.path(), small(threads), &bad);
+    EXPECT_EQ(set.names, below(dir, {"a.png", "b/2.png", "b/deep/er/9.png", "b-a/3.PNG"}));
+    EXPECT_TRUE(bad.empty());
+    EXPECT_EQ(set.height, 6);
+    EXPECT_EQ(set.width, 5);
+    ASSERT_EQ(static_cast<int64_t>(set.pixels.size()), set.size() * set.picture_bytes());
+    const int expected[] = {1, 2, 9, 3};
+    for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(red(set, i), expected[i]);
+  }
+}
+
+TEST(LoadImages, DecodesAndResizesEachPicture) {
+  const TempDir dir;
+  const std::vector<uint8_t> jpeg = encode_jpeg(testing::sample_picture(40, 30));
+  dir.write("x.jpg", jpeg);
+  EXPECT_EQ(load_images(dir.path(), small()).pixels, resize_bilinear(decode_picture(jpeg), 6, 5).rgb);
+}
+
+TEST(LoadImages, ReadsASinglePictureWhateverItsName) {
+  const TempDir dir;
+  for (const std::string& path : {dir.write("x.png", png_of(77)), dir.write("x", png_of(77))}) {
+    const ImageSet set = load_images(path, small());
+    EXPECT_EQ(set.names, Strings{path});
+    EXPECT_EQ(red(set, 0), 77);
+  }
+}
+
+TEST(LoadImages, ReadsAList) {
+  const TempDir dir;
+  dir.write("pictures/one.png", png_of(1));
+  dir.write("pictures/two words.png", png_of(2));
+  const std::string list = dir.write("list.txt", "pictures/two words.png 5\r\n#\r\npictures/one.png\r\n");
+  const ImageSet set = load_images(list, small());
+  EXPECT_EQ(set.names, (Strings{"pictures/two words.png", "pictures/one.png"}));
+  EXPECT_EQ(red(set, 0), 2);
+  EXPECT_EQ(red(set, 1), 1);
+  LoadOptions rooted = small();
+  rooted.root = dir / "pictures";
+  EXPECT_EQ(load_images(dir.write("elsewhere/list", "one.png\n"), rooted).names, Strings{"one.png"});
+}
+
+TEST(LoadImages, FollowsLinksButNotInCircles) {
+  const TempDir dir, elsewhere;
+  elsewhere.write("x.png", png_of(5));
+  dir.write("a/y.png", png_of(6));
+  std::filesystem::create_directory_symlink(elsewhere.path(), dir / "linked");
+  std::filesystem::create_directory_symlink(dir.path(), dir / "a/circle");
+  std::filesystem::create_symlink(dir / "nowhere", dir / "dangling.png");
+  EXPECT_EQ(load_images(dir.path(), small()).names, below(dir, {"a/y.png", "linked/x.png"}));
+}
+
+TEST(LoadImages, SetsABadPictureAsideAndGoesOn) {
+  const TempDir dir;
+  for (int i = 10; i < 30; ++i) dir.write(fmt::format("{}.png", i), png_of(i));
+  std::vector<uint8_t> cut = encode_jpeg(testing::sample_picture(20, 20));
+  cut.resize(cut.size() / 2);
+  dir.write("00.jpg", cut);
+  dir.write("15.png", "not a picture");
+  std::vector<SetAside> bad;
+  const ImageSet set = load_images(dir.path(), small(), &bad);
+  ASSERT_EQ(bad.size(), 2u);
+  EXPECT_EQ(bad[0].path, dir / "00.jpg");
+  EXPECT_EQ(bad[0].reason, "truncated JPEG");
+  EXPECT_EQ(bad[1].path, dir / "15.png");
+  EXPECT_EQ(bad[1].reason, "not a JPEG or PNG file");
+  ASSERT_EQ(set.size(), 19);
+  ASSERT_EQ(static_cast<int64_t>(set.pixels.size()), 19 * set.picture_bytes());
+  for (int64_t i = 0; i < 19; ++i)
+    EXPECT_EQ(set.names[static_cast<size_t>(i)], dir / fmt::format("{}.png", red(set, i)));
+  EXPECT_EQ(load_images(dir.path(), small()).size(), 19) << "nobody needs to ask for those set aside";
+}
+
+TEST(LoadImages, StopsWhenTooManyAreBad) {
+  const TempDir dir;
+  for (int i = 10; i < 18; ++i) dir.write(fmt::format("{}.png", i), png_of(i));
+  dir.write("bad1.png", "");
+  dir.write("bad2.png", "no picture");
+  std::vector<SetAside> bad;
+  expect_refused([&] { load_images(dir.path(), small(), &bad); },
+                 {dir.path(), "2 of 10 pictures", "10 %", dir / "bad1.png", "empty file"});
+  EXPECT_EQ(bad.size(), 2u);
+  LoadOptions lenient = small();
+  lenient.max_bad_share = 0.2;
+  EXPECT_EQ(load_images(dir.path(), lenient).size(), 8);
+}
+
+TEST(LoadImages, StopsWhenAllAreBadHoweverLenient) {
+  const TempDir dir;
+  LoadOptions lenient = small();
+  lenient.max_bad_share = 1;
+  const std::string bad = dir.write("1.png", "x");
+  expect_refused([&] { load_images(bad, lenient); }, {bad, "not a JPEG or PNG file"});
+  expect_refused([&] { load_images(dir.path(), lenient); }, {bad, "not a JPEG or PNG file"});
+  dir.write("2.png", "x");
+  expect_refused([&] { load_images(dir.path(), lenient); }, {dir.path(), "none of the 2", bad});
+}
+
+TEST(LoadImages, DoesNotDecodePicturesBeyondTheLimit) {
+  const TempDir dir;
+  LoadOptions options = small();
+  options.max_pixels = 20;
+  expect_refused([&] { load_images(dir.write("x.png", png_of(1)), options); }, {dir / "x.png", "limit of 20"});
+}
+
+TEST(LoadImages, SaysWhatIsWrongWithThePath) {
+  const TempDir dir;
+  const struct {
+    std::string path;
+    const char* part;
+  } cases[] = {
+      {dir / "missing", "does not exist"},
+      {dir.folder("empty"), "holds no pictures"},
+      {dir.write("texts/a.txt", "x").substr(0, dir.path().size() + 6), "holds no pictures"},
+      {dir.write("empty.txt", ""), "lists no pictures"},
+      {dir.write("program", std::string("\x7f"
+                                        "ELF\0\0\0",
+                                        7)),
+       "no list of pictures"},
+      {dir.write("archive.tar.gz", "not even gzip"), "not an IDX file"},
+      {dir.write("wrong.idx", "not IDX"), "not an IDX file"},
+      {"/dev/null", "neither a file nor a folder"},
+  };
+  for (const auto& [path, part] : cases) {
+    expect_refused([&] { load_images(path, small()); }, {path, part});
+    expect_refused([&] { load_labelled(path, small()); },
+                   {path, path == dir / "texts" || path == dir / "empty" ? "no class folders" : part});
+  }
+}
+
+TEST(LoadImages, ReadsIdxInGreyAndRgbAndResizesIt) {
+  const TempDir dir;
+  const std::vector<uint8_t> grey = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 10, 20, 30, 40};
+  LoadOptions options = small();
+  options.height = 1;
+  options.width = 2;
+  for (const std::string& path : {dir.write("a-images.idx", grey), dir.write("train-images-idx3-ubyte", grey)}) {
+    const ImageSet set = load_images(path, options);
+    EXPECT_EQ(set.names, (Strings{path + "[0]", path + "[1]"}));
+    EXPECT_EQ(set.pixels, (std::vector<uint8_t>{10, 10, 10, 20, 20, 20, 30, 30, 30, 40, 40, 40}));
+  }
+  ImageSet colours{7, 9, {"p", "q"}, testing::sample_picture(7, 9, 1).rgb};
+  const Picture second = testing::sample_picture(7, 9, 2);
+  colours.pixels.insert(colours.pixels.end(), second.rgb.begin(), second.rgb.end());
+  write_idx_images(dir / "rgb-images.idx", colours);
+  const ImageSet set = load_images(dir / "rgb-images.idx", small());
+  EXPECT_EQ(std::vector<uint8_t>(set.picture(1), set.picture(1) + set.picture_bytes()),
+            resize_bilinear(second, 6, 5).rgb);
+}
+
+TEST(LoadLabelled, TakesClassesFromFolderNames) {
+  const TempDir dir;
+  dir.write("mug/1.png", png_of(1));
+  dir.write("bike/2.png", png_of(2));
+  dir.write("bike/deep/3.png", png_of(3));
+  dir.write("bike-rack/4.png", png_of(4));
+  dir.write(".git/x.png", "hidden");
+  dir.write("readme.txt", "not a class");
+  const LabelledImages set = load_labelled(dir.path(), small());
+  EXPECT_EQ(set.labels.classes, (Strings{"bike", "bike-rack", "mug"}));
+  EXPECT_EQ(set.labels.values, (std::vector<int64_t>{0, 0, 1, 2}));
+  EXPECT_EQ(set.images.names, below(dir, {"bike/2.png", "bike/deep/3.png", "bike-rack/4.png", "mug/1.png"}));
+  EXPECT_EQ(set.images.names, load_images(dir.path(), small()).names) << "labels line up with predictions";
+}
+
+TEST(LoadLabelled, UsesTheModelsOrderOfClasses) {
+  const TempDir dir;
+  dir.write("mug/1.png", png_of(1));
+  dir.write("bike/2.png", png_of(2));
+  dir.folder("pen");  // a class of the model may have no pictures here
+  const LabelledImages set = load_labelled(dir.path(), small(), {"mug", "pen", "bike"});
+  EXPECT_EQ(set.labels.classes, (Strings{"mug", "pen", "bike"}));
+  EXPECT_EQ(set.labels.values, (std::vector<int64_t>{2, 0}));
+}
+
+TEST(LoadLabelled, SaysWhichClassFoldersDoNotMatchTheModel) {
+  const TempDir dir;
+  dir.write("mug/1.png", png_of(1));
+  dir.write("bike/2.png", png_of(2));
+  expect_refused(
+      [&] {
+        load_labelled(dir.path(), small(), {"bike", "mug", "pen"});
+      },
+      {dir.path() + " has 2 class folders but the model knows 3 classes; missing: pen"});
+  expect_refused([&] { load_labelled(dir.path(), small(), {"bike"}); },
+                 {"2 class folders but the model knows 1 class;", "unknown to the model: mug"});
+  expect_refused([&] { load_labelled(dir.path(), small(), {"bike", "Mug"}); }, {"missing: Mug", "to the model: mug"});
+  Strings many = {"a", "b", "c", "d", "e", "f", "g"};
+  expect_refused([&] { load_labelled(dir.path(), small(), many); }, {"missing: a, b, c, d, e and 2 more"});
+}
+
+TEST(LoadLabelled, RefusesFoldersWithoutAnOrder) {
+  const TempDir dir;
+  dir.write("mug/1.png", png_of(1));
+  dir.folder("empty");
+  expect_refused([&] { load_labelled(dir.path(), small()); }, {dir / "empty", "holds no pictures"});
+  dir.write("empty/2.png", png_of(2));
+  dir.write("loose.png", png_of(3));
+  expect_refused([&] { load_labelled(dir.path(), small()); }, {dir / "loose.png", "outside of any class folder"});
+  expect_refused([&] { load_labelled(dir / "mug", small()); }, {dir / "mug", "outside of any class folder"});
+  expect_refused([&] { load_labelled(dir / "loose.png", small()); }, {dir / "loose.png", "single picture"});
+}
+
+TEST(LoadLabelled, KeepsLabelsAlignedWhenPicturesAreSetAside) {
+  const TempDir dir;
+  std::string text;
+  std::map<std::string, int64_t> truth;
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = fmt::format("{:02}.png", i);
+    if (i % 11 == 0) {
+      dir.write(name, "bad");
+    } else {
+      dir.write(name, png_of(i));
+    }
+    truth[name] = i % 7;
+    text += fmt::format("{} {}\n", name, i % 7);
+  }
+  std::vector<SetAside> bad;
+  const LabelledImages set = load_labelled(dir.write("list.txt", text), small(3), {}, &bad);
+  EXPECT_EQ(bad.size(), 4u);
+  ASSERT_EQ(set.images.size(), 36);
+  ASSERT_EQ(set.labels.values.size(), 36u);
+  for (int64_t i = 0; i < 36; ++i) {
+    const std::string& name = set.images.names[static_cast<size_t>(i)];
+    EXPECT_EQ(set.labels.values[static_cast<size_t>(i)], truth[name]);
+    EXPECT_EQ(red(set.images, i), std::stoi(name));
+  }
+}
+
+TEST(LoadLabelled, ReadsAnIdxPair) {
+  const TempDir dir;
+  const ImageSet images{1, 1, {"a", "b", "c"}, {1, 2, 3, 4, 5, 6, 7, 8, 9}};
+  write_idx_images(dir / "d-images.idx", images);
+  expect_refused([&] { load_labelled(dir / "d-images.idx", small()); }, {dir / "d-images.idx", dir / "d-labels.idx"});
+  write_idx_labels(dir / "d-labels.idx", {{}, {2, 0, 1}});
+  const LabelledImages set = load_labelled(dir / "d-images.idx", small());
+  EXPECT_EQ(set.labels.values, (std::vector<int64_t>{2, 0, 1}));
+  EXPECT_EQ(set.labels.classes, (Strings{"0", "1", "2"}));
+  EXPECT_EQ(set.images.size(), 3);
+  EXPECT_EQ(load_labelled(dir / "d-images.idx", small(), {"x", "y", "z", "w"}).labels.classes.size(), 4u);
+  expect_refused(
+      [&] {
+        load_labelled(dir / "d-images.idx", small(), {"x", "y"});
+      },
+      {dir / "d-labels.idx", "label 2", "knows 2 classes"});
+  write_idx_labels(dir / "d-labels.idx", {{}, {2, 0}});
+  expect_refused([&] { load_labelled(dir / "d-images.idx", small()); },
+                 {dir / "d-labels.idx", "2 labels", "3 pictures"});
+}
+
+TEST(Load, GivesTheSameOnAnyNumberOfThreads) {
+  const TempDir dir;
+  for (int i = 0; i < 60; ++i)
+    dir.write(fmt::format("{}/{}.jpg", i % 3, i), encode_jpeg(testing::sample_picture(10 + i, 50 - i / 2, 9)));
+  const LabelledImages one = load_labelled(dir.path(), small(1));
+  const LabelledImages many = load_labelled(dir.path(), small(8));
+  EXPECT_EQ(one.images.names, many.images.names);
+  EXPECT_EQ(one.images.pixels, many.images.pixels);
+  EXPECT_EQ(one.labels.values, many.labels.values);
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,163 @@
+"""What Pillow makes of pictures, for the C++ tests to compare with byte for byte.
+
+  pillow_reference.py resize OUT       random pictures and what Image.resize(BILINEAR) makes of them
+  pillow_reference.py decode FOLDER    files of every mode, each with a FILE.rgb beside it
+  pillow_reference.py convert FILE...  FILE.rgb beside files that exist
+
+A picture is written as two little-endian 32-bit numbers, height and width, and height * width * 3 bytes.
+"""
+import os
+import struct
+import sys
+import warnings
+import zlib
+
+import numpy as np
+from PIL import Image, ImageOps
+
+warnings.simplefilter("ignore")  # Pillow would rather see palettes with alpha as RGBA
+
+SIZES = [  # (width, height) before and after
+    ((8, 8), (8, 8)), ((8, 8), (16, 16)), ((16, 16), (8, 8)), ((28, 28), (32, 32)), ((32, 32), (28, 28)),
+    ((16, 16), (32, 32)), ((32, 32), (224, 224)), ((640, 480), (224, 224)), ((480, 640), (256, 256)),
+    ((300, 300), (224, 224)), ((1000, 1000), (224, 224)), ((257, 131), (64, 64)), ((131, 257), (33, 65)),
+    ((1, 1), (1, 1)), ((1, 1), (7, 5)), ((7, 5), (1, 1)), ((1, 9), (1, 4)), ((9, 1), (4, 1)), ((1, 9), (9, 1)),
+    ((9, 1), (1, 9)), ((1, 300), (20, 20)), ((300, 1), (20, 20)), ((2, 2), (3, 3)), ((3, 3), (2, 2)), ((5, 5), (7, 3)),
+    ((7, 3), (5, 5)), ((10, 10), (10, 20)), ((10, 10), (20, 10)), ((20, 10), (10, 10)), ((10, 20), (10, 10)),
+    ((10, 20), (10, 7)), ((20, 10), (7, 10)), ((99, 101), (100, 100)), ((101, 99), (100, 100)), ((64, 64), (63, 65)),
+    ((13, 17), (224, 224)), ((224, 224), (13, 17)), ((500, 3), (3, 500)), ((3, 500), (500, 3)), ((333, 777), (32, 32)),
+    ((800, 600), (799, 601)), ((17, 17), (17, 16)), ((17, 17), (16, 17)), ((255, 256), (256, 255)),
+    ((1500, 20), (32, 32)), ((20, 1500), (32, 32)), ((6, 6), (1, 6)), ((6, 6), (6, 1)), ((2000, 1), (3, 1)),
+    ((1, 2000), (1, 3)),
+]
+
+
+def packed(array):
+    array = np.ascontiguousarray(array, dtype=np.uint8)
+    return struct.pack("<ii", array.shape[0], array.shape[1]) + array.tobytes()
+
+
+def reference(path):
+    image = Image.open(path)
+    image.load()
+    if image.mode.startswith("I"):  # 16-bit grey: Pillow would clip to white, we keep the high byte
+        grey = (np.asarray(image).astype(np.int64) >> 8).astype(np.uint8)
+        return np.repeat(grey[:, :, None], 3, axis=2)
+    return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+
+
+def write_reference(path):
+    with open(path + ".rgb", "wb") as file:
+        file.write(packed(reference(path)))
+
+
+def resize(out):
+    random = np.random.RandomState(1)
+    with open(out, "wb") as file:
+        for index, (before, after) in enumerate(SIZES):
+            shape = (before[1], before[0], 3)
+            if index % 3 == 2:  # only black and white: the largest steps
+                pixels = (random.randint(0, 2, shape) * 255).astype(np.uint8)
+            else:
+                pixels = random.randint(0, 256, shape).astype(np.uint8)
+            resized = Image.fromarray(pixels).resize(after, Image.BILINEAR)
+            file.write(packed(pixels) + packed(np.asarray(resized)))
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def raw_png(path, random, width, height, colour, depth, interlaced, extra=b""):
+    """A PNG of random bits in any of the format's layouts."""
+    samples = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+    passes = [(0, 0, 1, 1)]
+    if interlaced:
+        passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
+    rows = b""
+    for x0, y0, dx, dy in passes:
+        columns, lines = -(-(width - x0) // dx), -(-(height - y0) // dy)
+        if columns <= 0 or lines <= 0:
+            continue
+        for _ in range(lines):
+            rows += bytes([random.randint(0, 5)]) + random.bytes((columns * samples * depth + 7) // 8)
+    data = b"\x89PNG\r\n\x1a\n"
+    data += chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, int(interlaced)))
+    if colour == 3:
+        data += chunk(b"PLTE", random.bytes(3 * 2**depth))
+    data += extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def decode(folder):
+    random = np.random.RandomState(2)
+
+    def picture(mode, width=45, height=31):
+        ramp = np.add.outer(np.arange(height) * 3, np.arange(width) * 4)
+        pixels = np.stack([ramp, 255 - ramp, ramp * 2], axis=2) + random.randint(-30, 31, (height, width, 3))
+        return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).convert(mode)
+
+    def save(name, image, **options):
+        image.save(os.path.join(folder, name), **options)
+
+    save("rgb.jpg", picture("RGB"))
+    for name, value in ("444", 0), ("422", 1), ("420", 2):
+        save(f"rgb_{name}.jpg", picture("RGB"), subsampling=value, quality=80)
+        save(f"progressive_{name}.jpg", picture("RGB", 64, 50), subsampling=value, progressive=True)
+    for quality in 5, 30, 100:
+        save(f"quality_{quality}.jpg", picture("RGB", 200, 150), quality=quality)
+    save("optimised.JPEG", picture("RGB"), optimize=True)
+    save("grey.jpg", picture("L"))
+    save("grey_progressive.jpg", picture("L"), progressive=True)
+    save("cmyk.jpg", picture("CMYK"))
+    save("one_pixel.jpg", picture("RGB", 1, 1))
+    save("one_column.jpg", picture("RGB", 1, 50))
+    save("one_row.jpg", picture("RGB", 50, 1))
+    for orientation in range(1, 9):
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        exif[0x010F] = "a camera with a name longer than four bytes"
+        save(f"exif_{orientation}.jpg", picture("RGB", 41, 23), exif=exif.tobytes())
+        save(f"exif_grey_{orientation}.jpg", picture("L", 9, 14), exif=exif.tobytes())
+
+    alpha = Image.fromarray(random.randint(0, 256, (31, 45)).astype(np.uint8))
+    for mode in "1", "L", "RGB", "P":
+        save(f"mode_{mode}.png", picture(mode))
+    for mode in "LA", "RGBA":
+        image = picture(mode)
+        image.putalpha(alpha)
+        save(f"mode_{mode}.png", image)
+    palette = picture("RGB").quantize(200)
+    save("palette_transparent_bytes.png", palette, transparency=bytes(random.randint(0, 256, 200).astype(np.uint8)))
+    save("palette_transparent_index.png", palette, transparency=17)
+    for colours in 2, 4, 16:
+        save(f"palette_{colours}.png", picture("RGB").quantize(colours))
+    grey = picture("L")
+    save("grey_transparent.png", grey, transparency=grey.getpixel((3, 3)))
+    rgb = picture("RGB")
+    save("rgb_transparent.png", rgb, transparency=rgb.getpixel((3, 3)))
+    save("grey_16.png", Image.fromarray(random.randint(0, 65536, (31, 45)).astype(np.uint16)))
+    save("gamma.png", picture("RGB"), icc_profile=b"not a real profile")
+
+    layouts = [(0, (1, 2, 4, 8, 16)), (2, (8, 16)), (3, (1, 2, 4, 8)), (4, (8, 16)), (6, (8, 16))]
+    gamma = chunk(b"gAMA", struct.pack(">I", 100000))
+    for colour, depths in layouts:
+        for depth in depths:
+            for interlaced in False, True:
+                for width, height in (19, 13), (1, 1), (3, 9):
+                    name = f"raw_{colour}_{depth}_{int(interlaced)}_{width}x{height}.png"
+                    raw_png(os.path.join(folder, name), random, width, height, colour, depth, interlaced, gamma)
+
+    for name in sorted(os.listdir(folder)):
+        write_reference(os.path.join(folder, name))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "resize":
+        resize(sys.argv[2])
+    elif sys.argv[1] == "decode":
+        decode(sys.argv[2])
+    else:
+        for each in sys.argv[2:]:
+            write_reference(each)

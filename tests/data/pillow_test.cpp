@@ -1,0 +1,106 @@
+// Decoding and resizing against the real Pillow, byte for byte.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "tests/support/pictures.h"
+#include "tests/support/python.h"
+#include "tests/support/temp_dir.h"
+#include "tributary/data/decode.h"
+#include "tributary/data/resize.h"
+
+namespace tributary {
+namespace {
+
+using testing::JpegKind;
+using testing::TempDir;
+
+constexpr const char* kScript = "tests/data/pillow_reference.py";
+
+// Takes the next picture off `bytes`, as the script writes them.
+Picture take_picture(std::span<const uint8_t>& bytes) {
+  int32_t size[2] = {};
+  std::memcpy(size, bytes.data(), sizeof size);
+  Picture picture{size[0], size[1], {}};
+  const auto length = static_cast<size_t>(picture.row_bytes() * picture.height);
+  bytes = bytes.subspan(sizeof size);
+  picture.rgb.assign(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length));
+  bytes = bytes.subspan(length);
+  return picture;
+}
+
+void expect_equal(const Picture& ours, const Picture& theirs, const std::string& what) {
+  ASSERT_EQ(ours.height, theirs.height) << what;
+  ASSERT_EQ(ours.width, theirs.width) << what;
+  const auto [mine, other] = std::mismatch(ours.rgb.begin(), ours.rgb.end(), theirs.rgb.begin(), theirs.rgb.end());
+  EXPECT_TRUE(mine == ours.rgb.end() && other == theirs.rgb.end())
+      << what << " differs at byte " << mine - ours.rgb.begin() << ": " << int{*mine} << ", Pillow " << int{*other};
+}
+
+void expect_decoded_as_by_pillow(const std::string& path) {
+  const std::vector<uint8_t> bytes = testing::read_bytes(path + ".rgb");
+  std::span<const uint8_t> rest = bytes;
+  expect_equal(decode_picture(testing::read_bytes(path)), take_picture(rest), path);
+}
+
+class PillowParity : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto found = testing::python_with("PIL, numpy");
+    if (!found) GTEST_SKIP() << "skipped: no python3-pil";
+    python_ = *found;
+  }
+  std::string python_;
+  TempDir dir_;
+};
+
+TEST_F(PillowParity, ResizesEveryPairOfSizesBitForBit) {
+  ASSERT_TRUE(testing::run_python(python_, kScript, {"resize", dir_ / "resize.bin"}));
+  const std::vector<uint8_t> bytes = testing::read_bytes(dir_ / "resize.bin");
+  int pairs = 0;
+  for (std::span<const uint8_t> rest = bytes; !rest.empty(); ++pairs) {
+    const Picture before = take_picture(rest);
+    const Picture after = take_picture(rest);
+    expect_equal(resize_bilinear(before, after.height, after.width), after,
+                 fmt::format("{} x {} to {} x {}", before.width, before.height, after.width, after.height));
+  }
+  EXPECT_GE(pairs, 40);
+}
+
+TEST_F(PillowParity, DecodesEveryModeOfJpegAndPngBitForBit) {
+  ASSERT_TRUE(testing::run_python(python_, kScript, {"decode", dir_.path()}));
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
+    if (!looks_like_picture_name(entry.path().string())) continue;
+    expect_decoded_as_by_pillow(entry.path().string());
+    ++files;
+  }
+  EXPECT_GE(files, 130);
+}
+
+TEST_F(PillowParity, DecodesWhatOnlyOtherProgramsWriteBitForBit) {
+  const Picture picture = testing::sample_picture(37, 52);
+  std::vector<std::string> paths = {
+      dir_.write("ycck.jpg", testing::encode_jpeg(picture, JpegKind::kYcck)),
+      dir_.write("cmyk.jpg", testing::encode_jpeg(picture, JpegKind::kCmyk)),
+      dir_.write("cmyk_plain.jpg", testing::encode_jpeg(picture, JpegKind::kCmykWithoutAdobe)),
+      dir_.write("interlaced.png", testing::encode_png(picture, true)),
+  };
+  for (int orientation = 0; orientation <= 9; ++orientation) {
+    for (const bool big_endian : {false, true}) {
+      const auto payload = testing::exif_payload(orientation, big_endian);
+      paths.push_back(dir_.write(fmt::format("exif{}{}.jpg", orientation, big_endian ? "MM" : "II"),
+                                 testing::with_app1(testing::encode_jpeg(picture), payload)));
+    }
+  }
+  std::vector<std::string> arguments = {"convert"};
+  arguments.insert(arguments.end(), paths.begin(), paths.end());
+  ASSERT_TRUE(testing::run_python(python_, kScript, arguments));
+  for (const std::string& path : paths) expect_decoded_as_by_pillow(path);
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,94 @@
+#include "tributary/model/mixture.h"
+
+#include "tests/support/models.h"
+#include "tests/support/tensors.h"
+#include "tributary/adapt/information.h"
+#include "tributary/train/evaluate.h"
+
+namespace tributary {
+namespace {
+
+// Logits of given probabilities, [m, 1, K].
+Tensor logits_of(const std::vector<std::vector<float>>& probabilities) {
+  std::vector<Tensor> rows;
+  for (const auto& row : probabilities) rows.push_back(torch::tensor(row).log().unsqueeze(0));
+  return at::stack(rows);
+}
+
+Tensor under(const Tensor& logits, Combination rule) {
+  return combine(logits, {rule, {}});
+}
+
+TEST(SourceEnsemble, OfOneSourceIsThatSource) {
+  // Spec 01, unit test 1.
+  const Tensor logits = test::normals({1, 6, 4}, 1);
+  EXPECT_TENSOR_EQ(under(logits, Combination::kMeanProbability), logits[0].softmax(-1));
+}
+
+TEST(SourceEnsemble, RulesGiveTheirKnownAnswers) {
+  // Spec 01, unit test 2.
+  const Tensor two = logits_of({{0.9f, 0.1f}, {0.2f, 0.8f}});
+  EXPECT_TENSOR_NEAR(under(two, Combination::kMeanProbability)[0], torch::tensor({0.55, 0.45}), 1e-6);
+  EXPECT_TENSOR_NEAR(under(two, Combination::kMeanLogit)[0], torch::tensor({0.6, 0.4}), 1e-6);
+  const Tensor three = logits_of({{0.999f, 0.001f}, {0.3f, 0.7f}, {0.3f, 0.7f}});
+  EXPECT_TENSOR_NEAR(under(three, Combination::kMeanProbability)[0], torch::tensor({0.533, 0.467}), 1e-3);
+  EXPECT_EQ(under(three, Combination::kVote).argmax().item<int64_t>(), 1);
+  EXPECT_EQ(under(three, Combination::kMeanLogit).argmax().item<int64_t>(), 0);
+  const Tensor p = under(three, Combination::kMeanLogit)[0];
+  EXPECT_NEAR((p[0] / p[1]).log().item<double>(), 1.737, 2e-3);
+}
+
+TEST(SourceEnsemble, VoteBreaksTiesByTheMeanProbability) {
+  const Tensor tied = logits_of({{0.9f, 0.1f}, {0.2f, 0.8f}});
+  EXPECT_EQ(under(tied, Combination::kVote).argmax().item<int64_t>(), 0);
+}
+
+TEST(SourceEnsemble, IsBlindToTheOrderOfSourcesAndFollowsTheOrderOfSamples) {
+  // Spec 01, unit test 3.
+  const Tensor logits = test::normals({3, 8, 4}, 2);
+  const Tensor samples = test::indices({7, 0, 3, 1, 2, 6, 5, 4});
+  for (const auto rule : {Combination::kMeanProbability, Combination::kMeanLogit, Combination::kVote}) {
+    const Tensor p = under(logits, rule);
+    EXPECT_TENSOR_NEAR(under(logits.index_select(0, test::indices({2, 0, 1})), rule), p, 1e-6);
+    EXPECT_TENSOR_NEAR(under(logits.index_select(1, samples), rule), p.index_select(0, samples), 1e-6);
+  }
+}
+
+TEST(SourceEnsemble, RowsSumToOneAndAveragingRaisesEntropy) {
+  // Spec 01, unit test 4.
+  const Tensor logits = 3 * test::normals({3, 20, 5}, 3);
+  for (const auto rule : {Combination::kMeanProbability, Combination::kMeanLogit, Combination::kVote})
+    EXPECT_TENSOR_NEAR(under(logits, rule).sum(-1), torch::ones({20}), 1e-5);
+  const Tensor own = entropy(logits.softmax(-1), 0).mean(0);
+  EXPECT_TRUE((entropy(under(logits, Combination::kMeanProbability), 0) >= own - 1e-6).all().item<bool>());
+}
+
+TEST(SourceEnsemble, EvaluatesTheSameTwiceAndChangesNothing) {
+  // Spec 01, unit test 5.
+  Ensemble ensemble = test::small_ensemble({"dtn", "lenet"});
+  const DeviceImages images(test::noise_pictures(10), torch::kCPU);
+  std::vector<NamedTensors> before;
+  for (const SourceModel& source : ensemble.sources) before.push_back(copy_of(source.state()));
+  const Tensor first = combine(evaluate_logits(ensemble, images), ensemble.mixture);
+  EXPECT_TENSOR_EQ(first, combine(evaluate_logits(ensemble, images), ensemble.mixture));
+  for (size_t j = 0; j < before.size(); ++j) {
+    const NamedTensors after = ensemble.sources[j].state();
+    for (size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(torch::equal(after[i].value, before[j][i].value));
+  }
+}
+
+TEST(SourceEnsemble, OfCopiesOfOneSourceIsThatSource) {
+  // Spec 01, unit test 6.
+  const Tensor one = test::normals({1, 6, 4}, 5);
+  EXPECT_TENSOR_NEAR(under(one.expand({4, 6, 4}), Combination::kMeanProbability), one[0].softmax(-1), 1e-6);
+}
+
+TEST(Mixture, WeightedLogitsWithUniformWeightsAreTheMeanLogit) {
+  const Tensor logits = test::normals({4, 9, 3}, 6);
+  const Tensor uniform = torch::full({4}, 0.25);
+  EXPECT_TENSOR_NEAR(combine(logits, {Combination::kWeightedLogits, uniform}), under(logits, Combination::kMeanLogit),
+                     1e-6);
+}
+
+}  // namespace
+}  // namespace tributary

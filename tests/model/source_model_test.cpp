@@ -1,0 +1,117 @@
+#include "tributary/model/source_model.h"
+
+#include "tests/support/models.h"
+#include "tests/support/tensors.h"
+
+namespace tributary {
+namespace {
+
+int64_t scalars(const NamedTensors& tensors) {
+  int64_t count = 0;
+  for (const NamedTensor& tensor : tensors) count += tensor.value.numel();
+  return count;
+}
+
+TEST(SourceModel, DtnHasTheShapesAndTheScalarsOfTheSpecification) {
+  // Spec 10, unit test 1.
+  SourceModel model(test::small_info("dtn"), Random(1));
+  const Tensor phi = model.features(test::normals({2, 3, 32, 32}, 1));
+  EXPECT_EQ(phi.sizes(), torch::IntArrayRef({2, 256}));
+  EXPECT_EQ(model.classify(phi).sizes(), torch::IntArrayRef({2, 10}));
+  EXPECT_EQ(make_backbone("dtn", Random(1))->width(), 4096);
+  EXPECT_EQ(scalars(model.backbone_parameters()) + scalars(model.bottleneck_parameters()) +
+                scalars(model.classifier_parameters()),
+            2082068);
+  EXPECT_EQ(scalars(model.classifier_parameters()), 10 + 2560 + 10);
+}
+
+TEST(SourceModel, LenetFlattensTo1250) {
+  const auto backbone = make_backbone("lenet", Random(1));
+  EXPECT_EQ(backbone->forward(test::normals({2, 3, 32, 32}, 1), nullptr).sizes(), torch::IntArrayRef({2, 1250}));
+}
+
+TEST(SourceModel, EvaluationIsDeterministicAndMovesNothing) {
+  // Spec 10, unit test 6.
+  for (const std::string name : {"lenet", "dtn"}) {
+    SourceModel model(test::small_info(name), Random(1));
+    const Tensor x = test::normals({4, 3, 32, 32}, 2);
+    const NamedTensors before = copy_of(model.state());
+    EXPECT_TENSOR_EQ(model.features(x), model.features(x));
+    const NamedTensors after = model.state();
+    for (size_t i = 0; i < before.size(); ++i)
+      EXPECT_TRUE(torch::equal(before[i].value, after[i].value)) << before[i].name;
+  }
+}
+
+TEST(SourceModel, TrainingUsesBatchStatisticsAndMovesTheRunningOnes) {
+  SourceModel model(test::small_info("dtn"), Random(1));
+  const Tensor x = test::normals({8, 3, 32, 32}, 2);
+  const NamedTensors before = copy_of(model.state());
+  Noise noise(Random(3), torch::kCPU);
+  const Tensor phi = model.features(x, &noise);
+  EXPECT_EQ(noise.drawn().size(), 4u);
+  EXPECT_GT(test::distance(phi, model.features(x)), 0.1);
+  for (const NamedTensor& tensor : model.state())
+    if (tensor.name == "bottleneck.bn.num_batches_tracked") EXPECT_EQ(tensor.value.item<int64_t>(), 1);
+  (void)before;
+}
+
+TEST(SourceModel, StartsAsTheSpecificationSays) {
+  // Spec 10, 2c.
+  SourceModel model(test::small_info("dtn"), Random(1));
+  for (const NamedTensor& tensor : model.state()) {
+    const double largest = tensor.value.abs().max().item<double>();
+    if (tensor.name == "backbone.conv_params.0.weight") {
+      EXPECT_LE(largest, 1 / std::sqrt(75.0) + 1e-6);
+      EXPECT_GT(largest, 0.95 / std::sqrt(75.0));
+    } else if (tensor.name == "bottleneck.linear.weight") {
+      EXPECT_NEAR(tensor.value.std().item<double>(), std::sqrt(2.0 / (4096 + 256)), 2e-4);
+    } else if (tensor.name == "bottleneck.linear.bias" || tensor.name == "classifier.bias") {
+      EXPECT_EQ(largest, 0);
+    } else if (tensor.name == "classifier.weight_v") {
+      EXPECT_LE(largest, 1.0 / 16);
+      EXPECT_GT(largest, 0.95 / 16);
+    } else if (tensor.name == "classifier.weight_g") {
+      EXPECT_NEAR(tensor.value.mean().item<double>(), 0.577, 0.02);
+    }
+  }
+}
+
+TEST(WeightNorm, DependsOnTheDirectionOfVAndTheSizeOfG) {
+  // Spec 10, unit test 4.
+  WeightNormLinear layer(256, 10, WeightNormInit::kUniform, Random(4));
+  torch::NoGradGuard no_grad;
+  EXPECT_TENSOR_NEAR(layer.weight_g, layer.weight_v.norm(2, {1}, true), 1e-6);
+  layer.bias.fill_(0.5);
+  const Tensor x = test::normals({3, 256}, 5);
+  const Tensor z = layer(x);
+  layer.weight_v.mul_(7);
+  EXPECT_TENSOR_NEAR(layer(x), z, 1e-5);
+  layer.weight_g.mul_(7);
+  EXPECT_TENSOR_NEAR(layer(x) - 0.5, 7 * (z - 0.5), 1e-4);
+}
+
+TEST(WeightNorm, XavierInitialisationIsAnOption) {
+  const WeightNormLinear layer(256, 100, WeightNormInit::kXavier, Random(4));
+  EXPECT_NEAR(layer.weight_v.std().item<double>(), std::sqrt(2.0 / 356), 1e-3);
+}
+
+TEST(Noise, MasksKeepTheMeanAndDependOnTheKeyAlone) {
+  Noise noise(Random(1), torch::kCPU);
+  const Tensor mask = noise.mask({1000, 101}, 0.3);
+  EXPECT_NEAR(mask.mean().item<double>(), 1, 0.01);
+  EXPECT_NEAR((mask == 0).to(torch::kFloat32).mean().item<double>(), 0.3, 0.01);
+  EXPECT_TENSOR_EQ(mask, Noise(Random(1), torch::kCPU).mask({1000, 101}, 0.3));
+}
+
+TEST(Architecture, UnknownNamesAreRefusedWithTheKnownOnes) {
+  try {
+    architecture("alexnet");
+    FAIL();
+  } catch (const std::exception& error) {
+    EXPECT_STREQ(error.what(), "there is no architecture 'alexnet'; choose one of: lenet, dtn");
+  }
+}
+
+}  // namespace
+}  // namespace tributary

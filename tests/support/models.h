@@ -1,0 +1,37 @@
+// Small models and pictures for tests.
+#pragma once
+
+#include "tributary/base/random.h"
+#include "tributary/model/ensemble.h"
+
+namespace tributary::test {
+
+inline ModelInfo small_info(const std::string& architecture = "lenet", int64_t classes = 10, int64_t width = 256) {
+  ModelInfo info;
+  info.name = architecture;
+  info.architecture = architecture;
+  for (int64_t k = 0; k < classes; ++k) info.classes.push_back(std::to_string(k));
+  info.feature_width = width;
+  return info;
+}
+
+inline Ensemble small_ensemble(const std::vector<std::string>& architectures, int64_t classes = 10) {
+  Ensemble ensemble;
+  uint64_t seed = 1;
+  for (const std::string& architecture : architectures)
+    ensemble.sources.emplace_back(small_info(architecture, classes), Random(seed++));
+  return ensemble;
+}
+
+// Pictures of noise, 32 x 32.
+inline ImageSet noise_pictures(int64_t count, uint64_t seed = 1) {
+  ImageSet images;
+  images.height = images.width = 32;
+  Random random(seed);
+  for (int64_t i = 0; i < count; ++i) images.names.push_back("noise[" + std::to_string(i) + "]");
+  images.pixels.resize(static_cast<size_t>(count * images.picture_bytes()));
+  for (uint8_t& value : images.pixels) value = static_cast<uint8_t>(random.below(256));
+  return images;
+}
+
+}  // namespace tributary::test

@@ -1,0 +1,36 @@
+// The program as a user meets it: run with arguments, its exit code and what it printed.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tests/support/python.h"
+#include "tests/support/temp_dir.h"
+
+namespace tributary::test {
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+inline std::string file_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Runs `tributary ARGUMENTS` in `folder`; the arguments are shell text.
+inline Outcome run_program(const TempDir& folder, const std::string& arguments) {
+  const TempDir capture;
+  const std::string command = "cd " + shell_quoted(folder.path()) + " && " + shell_quoted(TRIBUTARY_BINARY) + " " +
+                              arguments + " >" + shell_quoted(capture / "out") + " 2>" + shell_quoted(capture / "err") +
+                              " </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_text(capture / "out"), file_text(capture / "err")};
+}
+
+}  // namespace tributary::test

@@ -1,0 +1,78 @@
+// A folder for one test, gone at its end.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace tributary::testing {
+
+class TempDir {
+ public:
+  TempDir() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tributary-test-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make a folder like " + pattern);
+    path_ = pattern;
+  }
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  ~TempDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  std::string path() const { return path_.string(); }
+
+  // The path of `name` in the folder.
+  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
+
+  // Makes a folder below, with its parents.
+  std::string folder(std::string_view name) const {
+    std::filesystem::create_directories(path_ / name);
+    return *this / name;
+  }
+
+  // Writes a file below, with its parent folders, and returns its path.
+  std::string write(std::string_view name, std::span<const uint8_t> bytes) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
+    std::ofstream file(path_ / name, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    return *this / name;
+  }
+  std::string write(std::string_view name, std::string_view text) const {
+    return write(name, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::vector<uint8_t> read_bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// The message of the `Error` that `call` throws; a failure if it throws none.
+template <typename Error, typename Call>
+std::string message_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+}  // namespace tributary::testing

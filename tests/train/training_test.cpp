@@ -1,0 +1,185 @@
+#include <gmock/gmock.h>
+
+#include "tests/support/models.h"
+#include "tests/support/tensors.h"
+#include "tributary/data/digits.h"
+#include "tributary/eval/metrics.h"
+#include "tributary/train/evaluate.h"
+#include "tributary/train/schedule.h"
+#include "tributary/train/source_training.h"
+
+namespace tributary {
+namespace {
+
+TEST(LabelSmoothing, GivesItsKnownAnswers) {
+  // Spec 10, unit test 2.
+  for (const double smoothing : {0.0, 0.1, 0.5})
+    EXPECT_NEAR(smoothed_cross_entropy(torch::zeros({1, 10}), test::indices({3}), smoothing).item<double>(), 2.302585,
+                1e-6);
+  Tensor perfect = torch::zeros({1, 10});
+  perfect[0][3] = 50;
+  EXPECT_NEAR(smoothed_cross_entropy(perfect, test::indices({3}), 0.1).item<double>(), 4.5, 1e-3);
+}
+
+TEST(Schedule, GivesItsKnownFactors) {
+  // Spec 10, unit test 3.
+  EXPECT_NEAR(decay_factor(1, 100), 0.931012, 1e-6);
+  EXPECT_NEAR(decay_factor(50, 100), 0.260847, 1e-6);
+  EXPECT_NEAR(decay_factor(100, 100), 0.165560, 1e-6);
+}
+
+TEST(BestCopy, KeepsTheBestAndOfEqualsTheLater) {
+  // Spec 10, unit test 5.
+  SourceModel model(test::small_info(), Random(1));
+  const Tensor weight = model.bottleneck_parameters()[0].value.detach();
+  BestCopy best, equal;
+  best.offer(0.9, model);
+  equal.offer(0.5, model);
+  const Tensor first = weight.clone();
+  weight.add_(1);
+  best.offer(0.5, model);
+  equal.offer(0.5, model);
+  const Tensor second = weight.clone();
+  weight.add_(1);
+  best.restore(model);
+  EXPECT_TENSOR_EQ(weight, first);
+  EXPECT_EQ(best.accuracy(), 0.9);
+  equal.restore(model);
+  EXPECT_TENSOR_EQ(weight, second);
+}
+
+TEST(Sgd, TakesNesterovStepsWithDecay) {
+  // By hand: g = 1 + 0.1 * 2 = 1.2; v = 1.2; step = 1.2 + 0.9 * 1.2 = 2.28; then g = 1 + 0.1 * 1.772.
+  Tensor p = torch::full({1}, 2.0).requires_grad_();
+  Sgd sgd({{{{"p", p}}, 0.1}}, {0.9, 0.1, true});
+  p.mutable_grad() = torch::ones({1});
+  sgd.step(1);
+  EXPECT_NEAR(p.item<double>(), 2 - 0.228, 1e-6);
+  sgd.zero_gradients();
+  EXPECT_FALSE(p.grad().defined());
+  p.mutable_grad() = torch::ones({1});
+  sgd.step(0.5);
+  const double g = 1 + 0.1 * 1.772;
+  const double v = 0.9 * 1.2 + g;
+  EXPECT_NEAR(p.item<double>(), 1.772 - 0.05 * (g + 0.9 * v), 1e-6);
+}
+
+TEST(Sampler, SweepsEverySampleOnceAndLeavesSingleOnesOut) {
+  Sampler sampler(torch::arange(9), 4, Random(1));
+  std::vector<int64_t> seen(9);
+  for (int i = 0; i < 2; ++i) {
+    const Tensor batch = sampler.next();
+    EXPECT_EQ(batch.size(0), 4);
+    for (int64_t k = 0; k < 4; ++k) ++seen[batch[k].item<int64_t>()];
+  }
+  EXPECT_THAT(seen, ::testing::Each(::testing::Le(1)));
+  EXPECT_TRUE(sampler.exhausted()) << "the ninth would be a batch of one";
+  EXPECT_EQ(sampler.next().size(0), 4);
+}
+
+TEST(Sampler, KeepsAPartialBatchOfTwo) {
+  Sampler sampler(torch::arange(6), 4, Random(1));
+  EXPECT_EQ(sampler.next().size(0), 4);
+  EXPECT_EQ(sampler.next().size(0), 2);
+  EXPECT_TRUE(sampler.exhausted());
+}
+
+TEST(Batches, AreChannelsLastFloatsOfThePixels) {
+  const ImageSet images = test::noise_pictures(5);
+  const DeviceImages device(images, torch::kCPU);
+  const Tensor batch = device.gather(test::indices({3, 1}));
+  EXPECT_TRUE(batch.is_contiguous(at::MemoryFormat::ChannelsLast));
+  EXPECT_NEAR(batch[0][2][4][7].item<double>(), images.picture(3)[(4 * 32 + 7) * 3 + 2] / 255.0, 1e-7);
+  const Tensor normal = normalise(batch, {});
+  EXPECT_TENSOR_NEAR(normal, (batch - 0.5) / 0.5, 1e-6);
+  Normalisation colour{{0.1, 0.2, 0.3}, {1, 2, 4}};
+  EXPECT_NEAR(normalise(batch, colour)[0][2][0][0].item<double>(), (batch[0][2][0][0].item<double>() - 0.3) / 4, 1e-6);
+}
+
+TEST(Views, AreSharedBySourcesOfEqualNormalisation) {
+  Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+  ModelInfo other = test::small_info();
+  other.normalisation.mean = {0, 0, 0};
+  ensemble.sources.emplace_back(other, Random(1));
+  const std::vector<Tensor> x = views(torch::rand({2, 3, 32, 32}), ensemble.sources);
+  EXPECT_TRUE(x[0].is_same(x[1]));
+  EXPECT_FALSE(x[0].is_same(x[2]));
+}
+
+TEST(Augmentation, OffLeavesPicturesAlone) {
+  const Tensor x = torch::rand({3, 3, 32, 32});
+  EXPECT_TENSOR_EQ(augment(x, {}, Random(1)), x);
+}
+
+TEST(Augmentation, FlipsShiftsAndGreys) {
+  const Tensor x = torch::rand({4, 3, 32, 32});
+  Augmentation flip;
+  flip.flip = 1;
+  EXPECT_TENSOR_NEAR(augment(x, flip, Random(1)), x.flip({3}), 1e-5);
+  Augmentation grey;
+  grey.grey = 1;
+  const Tensor luma = 0.299 * x.select(1, 0) + 0.587 * x.select(1, 1) + 0.114 * x.select(1, 2);
+  EXPECT_TENSOR_NEAR(augment(x, grey, Random(1)).select(1, 2), luma, 1e-5);
+  Augmentation shift;
+  shift.shift = 2;
+  const Tensor moved = augment(torch::ones({64, 3, 32, 32}), shift, Random(1));
+  EXPECT_NEAR(moved.slice(2, 2, 30).slice(3, 2, 30).min().item<double>(), 1, 1e-4);
+  EXPECT_NEAR(moved.select(3, 0).min().item<double>(), 0, 1e-4);
+  EXPECT_TENSOR_EQ(augment(x, shift, Random(7)), augment(x, shift, Random(7)));
+}
+
+TEST(Split, KeepsTheFlooredShareForTrainingAndLosesNobody) {
+  const LabelledImages data = make_digits(DigitDomain::kHandwriting, 25, 1);
+  const Split split = split_for_validation(data, 0.9, false, 3);
+  EXPECT_EQ(split.training.images.size(), 22);
+  EXPECT_EQ(split.validation.images.size(), 3);
+  std::set<std::string> names(split.training.images.names.begin(), split.training.images.names.end());
+  names.insert(split.validation.images.names.begin(), split.validation.images.names.end());
+  EXPECT_EQ(names.size(), 25u);
+  EXPECT_EQ(split_for_validation(data, 0.9, true, 3).training.images.size(), 25);
+}
+
+TEST(SourceTraining, LearnsAndRepeatsItselfToTheLastBit) {
+  const LabelledImages training = make_digits(DigitDomain::kHandwriting, 300, 1);
+  const LabelledImages validation = make_digits(DigitDomain::kHandwriting, 200, 2);
+  SourceTrainingOptions options;
+  options.epochs = 6;
+  const auto trained = [&](Checkpoint checkpoint) {
+    options.checkpoint = checkpoint;
+    SourceModel model(test::small_info(), Random(1));
+    const double accuracy = train_source(model, training, validation, options, 5);
+    const DeviceImages images(validation.images, torch::kCPU);
+    EXPECT_NEAR(accuracy_of(evaluate(model, images).logits, torch::tensor(validation.labels.values)), accuracy, 1e-9);
+    return std::pair(accuracy, copy_of(model.state()));
+  };
+  const auto [best, first] = trained(Checkpoint::kBest);
+  const auto [again, second] = trained(Checkpoint::kBest);
+  const auto [last, ignored] = trained(Checkpoint::kLast);
+  EXPECT_GT(best, 0.7);
+  EXPECT_GE(best, last);
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(torch::equal(first[i].value, second[i].value)) << first[i].name;
+}
+
+TEST(SourceTraining, WorksOnFewerStepsThanIntervals) {
+  // Spec 10, section 5: the interval is never zero; a batch of one is never trained on (unit test 6).
+  const LabelledImages data = make_digits(DigitDomain::kHandwriting, 5, 1);
+  SourceTrainingOptions options;
+  options.epochs = 1;
+  options.batch = 4;
+  SourceModel model(test::small_info(), Random(1));
+  int64_t steps = 0;
+  train_source(model, data, data, options, 1, [&](const SourceTrainingProgress& at) { steps = at.steps; });
+  EXPECT_EQ(steps, 1);
+}
+
+TEST(Metrics, CountWhatIsRight) {
+  const Tensor scores = torch::tensor({0.9f, 0.1f, 0.2f, 0.8f, 0.7f, 0.3f}).view({3, 2});
+  const Labels truth{{"a", "b"}, {0, 1, 1}};
+  EXPECT_NEAR(accuracy_of(scores, torch::tensor(truth.values)), 2.0 / 3, 1e-9);
+  const Confusion confusion = confusion_of(scores, truth);
+  EXPECT_EQ(confusion, (Confusion{{1, 0}, {1, 1}}));
+  EXPECT_EQ(class_accuracies(confusion), (std::vector<double>{1, 0.5}));
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,60 @@
+#include "tributary/adapt/aggregation.h"
+
+#include "tributary/adapt/information.h"
+
+namespace tributary {
+namespace {
+
+// d IM / d P for P [n, K], without the rows' common factor: the information loss is a mean over rows minus a function
+// of their mean, so row i contributes (d entropy(P_i) - d entropy(mean P)) / n.
+Tensor information_gradient(const Tensor& p, double marginal_epsilon) {
+  const auto slope = [](const Tensor& q, double epsilon) { return -((q + epsilon).log() + q / (q + epsilon)); };
+  // A class nobody predicts has no slope worth following; without epsilon it would be infinite.
+  const Tensor marginal = p.mean(0).clamp_min(marginal_epsilon > 0 ? 0.0 : 1e-38);
+  return (slope(p, kEntropyEpsilon) - slope(marginal, marginal_epsilon)) / static_cast<double>(p.size(0));
+}
+
+}  // namespace
+
+Tensor initial_weights(int64_t sources, WeightStart start, Random random) {
+  Tensor weights = torch::full({sources}, 1.0 / static_cast<double>(sources), torch::kFloat32);
+  if (start == WeightStart::kNormal)
+    for (int64_t j = 0; j < sources; ++j) weights[j] = random.normal();
+  return weights;
+}
+
+Tensor normalised_weights(const Tensor& weights) {
+  const Tensor size = weights.abs();
+  return size / (size.sum() + 1e-5);
+}
+
+Mixture weighted_mixture(const Tensor& weights, MixtureSpace space, WeightScale scale) {
+  if (space == MixtureSpace::kProbabilities) return {Combination::kWeightedProbabilities, normalised_weights(weights)};
+  if (scale == WeightScale::kFree) return {Combination::kWeightedLogits, weights.abs()};
+  return {Combination::kWeightedLogits, normalised_weights(weights) * static_cast<double>(weights.size(0))};
+}
+
+WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options) {
+  const bool of_probabilities = options.space == MixtureSpace::kProbabilities;
+  const Tensor parts = of_probabilities ? logits.softmax(-1) : logits;
+  const Tensor p = combine(logits, weighted_mixture(weights, options.space, options.scale));
+  Tensor back = information_gradient(p, options.marginal_epsilon);
+  if (!of_probabilities) back = p * (back - (back * p).sum(-1, true));  // through the softmax
+  Tensor gradient = at::tensordot(parts, back, {1, 2}, {0, 1});         // in the effective weights
+  if (of_probabilities || options.scale == WeightScale::kFixed) {       // through their normalisation
+    const double total = of_probabilities ? 1.0 : static_cast<double>(weights.size(0));
+    const Tensor share = normalised_weights(weights);
+    gradient = total * (gradient - (gradient * share).sum()) / (weights.abs().sum() + 1e-5);
+  }
+  return {information_loss(p, kEntropyEpsilon, options.marginal_epsilon), gradient * weights.sign()};
+}
+
+Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options) {
+  torch::NoGradGuard no_grad;
+  if (!options.learn) return weights;
+  Tensor w = weights.to(logits.device()).clone();
+  for (int64_t step = 0; step < options.steps; ++step) w.sub_(weight_loss(logits, w, options).gradient, options.rate);
+  return w;
+}
+
+}  // namespace tributary

@@ -1,0 +1,50 @@
+// How much to trust each source: the domain weights (Eq. 6).
+//
+// The mixture of all sources should be certain and diverse on the target set, so the weights w minimise the information
+// loss of the mixture over the whole set. The label-mismatch term of the bound is what a badly weighted mixture pays.
+// Sources are mixed in the space of logits by default: in the space of probabilities the loss is concave along the
+// simplex, and its minimum is a corner, one source alone (Proposition 4.1 and spec 00, section 9).
+#pragma once
+
+#include "tributary/base/random.h"
+#include "tributary/base/tensor.h"
+#include "tributary/model/mixture.h"
+
+namespace tributary {
+
+enum class MixtureSpace { kLogits, kProbabilities };  // W1
+enum class WeightScale { kFree, kFixed };             // W2: |w| as it is, or rescaled to sum m
+enum class WeightStart { kUniform, kNormal };         // W3: 1/m, or a standard normal draw
+
+struct AggregationOptions {
+  MixtureSpace space = MixtureSpace::kLogits;
+  WeightScale scale = WeightScale::kFree;
+  WeightStart start = WeightStart::kUniform;
+  bool restart = false;  // begin anew in every round instead of going on from the last weights
+  int64_t steps = 2000;  // W4: full-batch plain SGD
+  double rate = 0.1;
+  double marginal_epsilon = 1e-5;  // W5
+  bool learn = true;               // ablation (a): 1/m throughout
+};
+
+// The weights before the first optimisation, float32 [m].
+Tensor initial_weights(int64_t sources, WeightStart start, Random random);
+
+// |w_j| / (sum |w| + 1e-5): the weights where they must sum to one.
+Tensor normalised_weights(const Tensor& weights);
+
+// The mixture h that the weights stand for: |w|, rescaled to sum m if so asked, of the logits; or normalised weights of
+// the probabilities.
+Mixture weighted_mixture(const Tensor& weights, MixtureSpace space, WeightScale scale = WeightScale::kFree);
+
+// Minimises IM(mixture) in w over all n rows by plain gradient descent from `weights`; returns the new weights.
+Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options);
+
+// The loss that is minimised, and its gradient in w in closed form.
+struct WeightLoss {
+  Tensor value;     // scalar
+  Tensor gradient;  // [m]
+};
+WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options);
+
+}  // namespace tributary

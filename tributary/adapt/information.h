@@ -1,0 +1,19 @@
+// Information maximisation (Eq. 12): predictions that are certain one by one and diverse together.
+#pragma once
+
+#include "tributary/base/tensor.h"
+
+namespace tributary {
+
+constexpr double kEntropyEpsilon = 1e-5;
+
+// -sum_k p_k ln(p_k + epsilon) over the last dimension. With epsilon 0, 0 ln 0 counts as 0.
+Tensor entropy(const Tensor& probabilities, double epsilon = kEntropyEpsilon);
+
+// IM(P) = mean_i entropy(P_i) - entropy(mean_i P_i), to be minimised: the negative of the empirical mutual information
+// between a sample and its predicted class. `marginal_epsilon` belongs to the second term, which the released code
+// computes without one.
+Tensor information_loss(const Tensor& probabilities, double epsilon = kEntropyEpsilon,
+                        double marginal_epsilon = kEntropyEpsilon);
+
+}  // namespace tributary

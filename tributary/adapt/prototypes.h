@@ -1,0 +1,32 @@
+// Class prototypes and the posterior they give (Eq. 7 and 8): the second opinion that denoises the pseudo-labels.
+//
+// Every source has a prototype a class, the mean of its features over the samples that carry that label, and judges a
+// sample by its distance to them. A sample that the mixture and the prototypes agree on is likely labelled right.
+#pragma once
+
+#include "tributary/base/tensor.h"
+
+namespace tributary {
+
+enum class PrototypeKernel { kSquared, kNorm };  // Q1: exp(-|d|^2 / 2t), or exp(-|d| / t)
+enum class EmptyClass { kWeighted, kZero };      // Q4: mean over all data weighted by h_j, or the zero vector
+
+struct PrototypeOptions {
+  PrototypeKernel kernel = PrototypeKernel::kSquared;
+  double temperature = 0;  // 0: the kernel's own, 10 for squared and 1 for norm
+  int64_t passes = 2;  // Q2: after each but the last pass the labelled samples are labelled anew by their prototypes
+  EmptyClass empty = EmptyClass::kWeighted;
+};
+
+// eta_k, float [K, d]: the mean of `features` [n, d] over {label = k}; label -1 means none. `probabilities` [n, K] are
+// this source's own and serve the classes without a sample.
+Tensor class_prototypes(const Tensor& features, const Tensor& label, const Tensor& probabilities, EmptyClass empty);
+
+// q [n, K]: softmax over classes of the negative distance to the prototypes.
+Tensor prototype_posterior(const Tensor& features, const Tensor& prototypes, const PrototypeOptions& options);
+
+// Prototypes from `label`, refined in `passes` passes; the posterior of the last. `label` itself stays as it is.
+Tensor refined_posterior(const Tensor& features, const Tensor& label, const Tensor& probabilities,
+                         const PrototypeOptions& options);
+
+}  // namespace tributary

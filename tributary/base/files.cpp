@@ -1,0 +1,207 @@
+#include "tributary/base/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "tributary/base/error.h"
+
+namespace tributary {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string reason(int error) {
+  return std::error_code(error, std::generic_category()).message();
+}
+
+[[noreturn]] void cannot_write(const std::string& path, int error) {
+  if (error == ENOSPC || error == EDQUOT || error == EIO)
+    work_error("cannot write {}: {}; make room and run the same command again", path, reason(error));
+  input_error("cannot write {}: {}; choose another place", path, reason(error));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int get() const { return number_; }
+  bool is_open() const { return number_ >= 0; }
+  // Some file systems report a failed write only here. Returns 0 or the error.
+  int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
+
+ private:
+  int number_;
+};
+
+// Removes a temporary file unless it was renamed into its place.
+struct Remover {
+  std::string path;
+  bool armed = true;
+  ~Remover() {
+    if (armed) ::unlink(path.c_str());
+  }
+};
+
+std::string folder_of(const std::string& path) {
+  const std::string parent = fs::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+// A name no other process or thread uses; short whatever the final name, which may be as long as the system allows.
+std::string temporary_name(const std::string& folder) {
+  static std::atomic<uint64_t> counter{0};
+  return fmt::format("{}/.tributary-{}-{}.tmp", folder, ::getpid(), counter++);
+}
+
+// Opens a new file beside the target; a leftover of a dead process with our number is stepped over.
+int create_temporary(const std::string& folder, std::string& name) {
+  for (;;) {
+    name = temporary_name(folder);
+    const int number = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (number >= 0 || errno != EEXIST) return number;
+  }
+}
+
+// Returns 0 or the error.
+int write_all(int descriptor, std::span<const std::span<const uint8_t>> pieces) {
+  for (std::span<const uint8_t> rest : pieces) {
+    while (!rest.empty()) {
+      const ssize_t written = ::write(descriptor, rest.data(), rest.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return errno;
+      rest = rest.subspan(static_cast<size_t>(written));
+    }
+  }
+  return 0;
+}
+
+void write_directly(const std::string& path, std::span<const std::span<const uint8_t>> pieces) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.is_open()) cannot_write(path, errno);
+  if (const int error = write_all(file.get(), pieces)) cannot_write(path, error);
+  if (const int error = file.close()) cannot_write(path, error);
+}
+
+template <typename Bytes>
+Bytes read_whole(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open() && errno == ENOENT) input_error("{}: no such file; check the path", path);
+  if (!file.is_open()) input_error("cannot read {}: {}; check the path and its permissions", path, reason(errno));
+  struct stat about {};
+  if (::fstat(file.get(), &about) != 0) input_error("cannot read {}: {}; check the path", path, reason(errno));
+  if (S_ISDIR(about.st_mode)) input_error("{} is a folder where a file is needed; name a file in it", path);
+
+  // One byte more than the size, so that the end of an unchanged file is seen without growing the buffer.
+  Bytes bytes(S_ISREG(about.st_mode) ? static_cast<size_t>(about.st_size) + 1 : 65536, {});
+  size_t filled = 0;
+  for (;;) {
+    if (filled == bytes.size()) bytes.resize(2 * bytes.size());
+    const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) input_error("cannot read {}: {}; check the disk or copy the file anew", path, reason(errno));
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<uint8_t> read_file(const std::string& path) {
+  return read_whole<std::vector<uint8_t>>(path);
+}
+
+std::string read_text(const std::string& path) {
+  return read_whole<std::string>(path);
+}
+
+void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> pieces) {
+  struct stat about {};
+  const bool replaces = ::stat(path.c_str(), &about) == 0;
+  if (replaces && S_ISDIR(about.st_mode)) cannot_write(path, EISDIR);
+  if (replaces && !S_ISREG(about.st_mode)) return write_directly(path, pieces);
+
+  std::error_code broken;
+  const fs::path real = fs::canonical(path, broken);
+  const std::string target = replaces && !broken ? real.string() : path;
+  const std::string folder = folder_of(target);
+
+  std::string temporary;
+  Descriptor file(create_temporary(folder, temporary));
+  if (!file.is_open()) cannot_write(path, errno);
+  Remover remover{temporary};
+  if (replaces && ::fchmod(file.get(), about.st_mode & 0777) != 0) cannot_write(path, errno);
+  if (const int error = write_all(file.get(), pieces)) cannot_write(path, error);
+  if (::fsync(file.get()) != 0) cannot_write(path, errno);
+  if (const int error = file.close()) cannot_write(path, error);
+  if (::rename(temporary.c_str(), target.c_str()) != 0) cannot_write(path, errno);
+  remover.armed = false;
+
+  // The rename itself must survive a power cut. Some network file systems refuse to sync a folder (EINVAL); the content
+  // is in place there all the same.
+  const Descriptor parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (parent.is_open() && ::fsync(parent.get()) != 0 && errno != EINVAL) cannot_write(path, errno);
+}
+
+void write_file_atomically(const std::string& path, std::span<const uint8_t> bytes) {
+  write_file_atomically(path, std::span<const std::span<const uint8_t>>(&bytes, 1));
+}
+
+void write_file_atomically(const std::string& path, std::string_view text) {
+  write_file_atomically(path, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+}
+
+void make_folder(const std::string& path) {
+  if (path.empty()) input_error("the name of a folder to make is empty; name one");
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error && !fs::is_directory(path)) error = std::make_error_code(std::errc::not_a_directory);
+  if (error.value() == ENOSPC || error.value() == EDQUOT) cannot_write(path, error.value());
+  if (error) input_error("cannot make the folder {}: {}; choose another place", path, error.message());
+}
+
+void require_writable_target(const std::string& path) {
+  if (path.empty()) input_error("the path to write to is empty; name a file or folder");
+  struct stat about {};
+  if (::stat(path.c_str(), &about) == 0) {
+    if (!S_ISDIR(about.st_mode) && ::access(path.c_str(), W_OK) != 0) cannot_write(path, errno);
+    if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode)) return;
+    std::error_code broken;
+    const fs::path real = fs::canonical(path, broken);
+    const bool is_folder = S_ISDIR(about.st_mode);
+    std::string name;
+    const Descriptor probe(create_temporary(is_folder ? path : folder_of(broken ? path : real.string()), name));
+    if (!probe.is_open()) cannot_write(path, errno);
+    ::unlink(name.c_str());
+    return;
+  }
+  if (errno != ENOENT) cannot_write(path, errno);
+
+  // The topmost name that is missing is made as a folder and removed at once, which tries the name as well.
+  fs::path missing = fs::path(path).lexically_normal();
+  if (!missing.has_filename()) missing = missing.parent_path();
+  for (fs::path above = missing.parent_path(); !above.empty() && ::stat(above.c_str(), &about) != 0;) {
+    if (errno != ENOENT) cannot_write(path, errno);
+    missing = above;
+    above = missing.parent_path();
+  }
+  if (::mkdir(missing.c_str(), 0777) == 0) {
+    ::rmdir(missing.c_str());
+  } else if (errno != EEXIST) {
+    cannot_write(path, errno);
+  }
+}
+
+}  // namespace tributary

@@ -1,0 +1,34 @@
+// Whole files in and out, so that a reader never sees half of one.
+//
+// A file is written beside its place and renamed into it: killed at any moment, the program leaves either the old
+// content or the new. A path comes from the user, so what is wrong with it is an InputError; a disk that fills up or
+// fails while we write is a WorkError.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tributary {
+
+std::vector<uint8_t> read_file(const std::string& path);
+std::string read_text(const std::string& path);
+
+// Temporary file beside, write, fsync, rename, fsync of the folder, which must exist. A symbolic link stays and its
+// target is replaced; permissions of a replaced file are kept. Devices and pipes (/dev/stdout) are written directly.
+void write_file_atomically(const std::string& path, std::span<const uint8_t> bytes);
+void write_file_atomically(const std::string& path, std::string_view text);
+
+// The same for content that lies in several places: the pieces are written one after the other without being joined.
+void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> pieces);
+
+// Makes the folder and those above it; one that is already there is fine.
+void make_folder(const std::string& path);
+
+// Finds out before hours of work whether a file or folder could be made (or replaced) at `path`, and leaves nothing
+// behind. Missing folders above are fine as long as they could be made.
+void require_writable_target(const std::string& path);
+
+}  // namespace tributary

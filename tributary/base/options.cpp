@@ -1,0 +1,401 @@
+#include "tributary/base/options.h"
+
+#include <toml++/toml.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include "tributary/base/files.h"
+#include "tributary/base/text.h"
+
+namespace tributary {
+namespace {
+
+std::string flag_of(const Option& option) {
+  std::string name = option.key;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "--" + name;
+}
+
+std::string path_of(const std::string& section, const std::string& key) {
+  return section.empty() ? key : section + "." + key;
+}
+
+// The shortest text that reads back as the same number, with a point or an exponent so that TOML sees no integer.
+std::string number_text(double value) {
+  std::string text = fmt::format("{}", value);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
+std::string toml_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += {'\\', c};
+    } else if (const auto byte = static_cast<unsigned char>(c); byte < 0x20 || byte == 0x7F) {
+      out += fmt::format("\\u{:04X}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+struct AsToml {
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(int64_t value) const { return std::to_string(value); }
+  std::string operator()(double value) const { return number_text(value); }
+  std::string operator()(const std::string& value) const { return toml_text(value); }
+  std::string operator()(const std::vector<std::string>& values) const {
+    std::vector<std::string> items;
+    for (const std::string& value : values) items.push_back(toml_text(value));
+    return fmt::format("[{}]", fmt::join(items, ", "));
+  }
+};
+
+std::string toml_of(const OptionValue& value) {
+  return std::visit(AsToml{}, value);
+}
+
+// As a person would type it.
+std::string plain_of(const OptionValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value))
+    return fmt::format("{}", fmt::join(*texts, ", "));
+  return toml_of(value);
+}
+
+// "1 to 10", "at least 1", "at most 10" or only what it is, where a limit is the type's own.
+template <typename Number>
+std::string range_text(Number min, Number max, std::string_view what) {
+  using Limits = std::numeric_limits<Number>;
+  const auto text = [](Number value) { return fmt::format("{}", value); };
+  const bool below = min > Limits::lowest();
+  const bool above = max < Limits::max();
+  if (below && above) return fmt::format("{} to {}", text(min), text(max));
+  if (below) return "at least " + text(min);
+  if (above) return "at most " + text(max);
+  return std::string(what);
+}
+
+// Paths and names go into config.toml, which is UTF-8.
+bool is_plain_text(const std::string& text) {
+  return is_utf8(text) && text.find('\0') == std::string::npos;
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string near = nearest(word, candidates);
+  return near.empty() ? "" : fmt::format("; did you mean {}?", near);
+}
+
+// `where` is a flag or a place in a file; both end in the value that was refused.
+[[noreturn]] void refuse(const Option& option, const std::string& where, std::string_view value) {
+  input_error("{} {}: not allowed; choose {}{}", where, printable(value), option.allowed,
+              suggestion(value, option.choices));
+}
+
+template <typename Number>
+std::optional<OptionValue> parsed(const std::string& text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<OptionValue> value_of_flag(const Option& option) {
+  const std::string& last = option.flag_texts.back();
+  if (std::holds_alternative<int64_t>(option.initial)) return parsed<int64_t>(last);
+  if (std::holds_alternative<double>(option.initial)) return parsed<double>(last);
+  if (std::holds_alternative<std::string>(option.initial)) return last;
+  if (std::holds_alternative<std::vector<std::string>>(option.initial)) return option.flag_texts;
+  if (last != "true" && last != "false") return std::nullopt;
+  return last == "true";
+}
+
+OptionValue checked_flag(const Option& option) {
+  const std::optional<OptionValue> value = value_of_flag(option);
+  if (!value || !option.accepts(*value))
+    refuse(option, flag_of(option), fmt::format("{}", fmt::join(option.flag_texts, " ")));
+  return *value;
+}
+
+// The value of a TOML node if it has the option's type; a whole number is a number as well.
+std::optional<OptionValue> value_of_node(const Option& option, const toml::node& node) {
+  if (std::holds_alternative<bool>(option.initial) && node.is_boolean()) return node.as_boolean()->get();
+  if (std::holds_alternative<int64_t>(option.initial) && node.is_integer()) return node.as_integer()->get();
+  if (std::holds_alternative<double>(option.initial) && node.is_number()) return *node.value<double>();
+  if (std::holds_alternative<std::string>(option.initial) && node.is_string()) return node.as_string()->get();
+  if (!std::holds_alternative<std::vector<std::string>>(option.initial) || !node.is_array()) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const toml::node& item : *node.as_array()) {
+    if (!item.is_string()) return std::nullopt;
+    texts.push_back(item.as_string()->get());
+  }
+  return texts;
+}
+
+std::string text_of_node(const toml::node& node) {
+  if (const auto* value = node.as_floating_point()) return number_text(value->get());
+  if (const auto* value = node.as_integer()) return std::to_string(value->get());
+  if (const auto* value = node.as_string()) return toml_text(value->get());
+  if (node.is_table()) return "a table";
+  if (const toml::array* array = node.as_array()) {
+    std::vector<std::string> items;
+    for (const toml::node& item : *array) items.push_back(text_of_node(item));
+    return fmt::format("[{}]", fmt::join(items, ", "));
+  }
+  std::ostringstream out;
+  node.visit([&out](const auto& value) { out << value; });
+  return out.str();
+}
+
+toml::table parse_toml(std::string_view text, const std::string& name) {
+  try {
+    return toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    input_error("{}:{}: not TOML ({}); correct the line", name, error.source().begin.line,
+                printable(error.description(), 200));
+  }
+}
+
+void flatten(const toml::table& table, const std::string& prefix, std::map<std::string, std::string>& out) {
+  for (const auto& [key, node] : table) {
+    const std::string path = path_of(prefix, std::string(key.str()));
+    if (const toml::table* inner = node.as_table()) {
+      flatten(*inner, path, out);
+    } else {
+      out[path] = text_of_node(node);
+    }
+  }
+}
+
+}  // namespace
+
+Option& OptionTable::declare(Option option) {
+  for (const Option& other : options_) TRIBUTARY_CHECK(other.key != option.key, "{} is declared twice", option.key);
+  TRIBUTARY_CHECK(option.key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos,
+                  "{} is no key", option.key);
+  TRIBUTARY_CHECK(option.section.find('.') == std::string::npos, "{} is no section", option.section);
+  option.initial = option.read();
+  TRIBUTARY_CHECK(option.accepts(option.initial), "the default of {} is not allowed", option.key);
+  return options_.emplace_back(std::move(option));
+}
+
+Option& OptionTable::integer(std::string section, std::string key, int64_t* field, int64_t min, int64_t max,
+                             std::string help) {
+  return declare({std::move(section), std::move(key), std::move(help), range_text(min, max, "a whole number"),
+                  int64_t{}, [field] { return OptionValue(*field); },
+                  [field](const OptionValue& value) { *field = std::get<int64_t>(value); },
+                  [min, max](const OptionValue& value) {
+                    const auto number = std::get<int64_t>(value);
+                    return number >= min && number <= max;
+                  }});
+}
+
+Option& OptionTable::number(std::string section, std::string key, double* field, double min, double max,
+                            std::string help) {
+  return declare({std::move(section), std::move(key), std::move(help), range_text(min, max, "a number"), double{},
+                  [field] { return OptionValue(*field); },
+                  [field](const OptionValue& value) { *field = std::get<double>(value); },
+                  [min, max](const OptionValue& value) {
+                    const double number = std::get<double>(value);
+                    return std::isfinite(number) && number >= min && number <= max;
+                  }});
+}
+
+Option& OptionTable::flag(std::string section, std::string key, bool* field, std::string help) {
+  return declare({std::move(section), std::move(key), std::move(help), "true or false", bool{},
+                  [field] { return OptionValue(*field); },
+                  [field](const OptionValue& value) { *field = std::get<bool>(value); },
+                  [](const OptionValue&) { return true; }});
+}
+
+Option& OptionTable::text(std::string section, std::string key, std::string* field, std::string help) {
+  return declare({std::move(section), std::move(key), std::move(help), "a text in UTF-8", std::string{},
+                  [field] { return OptionValue(*field); },
+                  [field](const OptionValue& value) { *field = std::get<std::string>(value); },
+                  [](const OptionValue& value) { return is_plain_text(std::get<std::string>(value)); }});
+}
+
+Option& OptionTable::texts(std::string section, std::string key, std::vector<std::string>* field, std::string help) {
+  using Texts = std::vector<std::string>;
+  return declare({std::move(section), std::move(key), std::move(help), "texts in UTF-8", Texts{},
+                  [field] { return OptionValue(*field); },
+                  [field](const OptionValue& value) { *field = std::get<Texts>(value); },
+                  [](const OptionValue& value) {
+                    const auto& items = std::get<Texts>(value);
+                    return std::all_of(items.begin(), items.end(), is_plain_text);
+                  }});
+}
+
+Option& OptionTable::declare_choice(std::string section, std::string key, std::vector<std::string> names,
+                                    std::function<size_t()> read, std::function<void(size_t)> write, std::string help) {
+  const auto index_of = [names](const OptionValue& value) {
+    return static_cast<size_t>(std::find(names.begin(), names.end(), std::get<std::string>(value)) - names.begin());
+  };
+  return declare({std::move(section), std::move(key), std::move(help), fmt::format("{}", fmt::join(names, ", ")),
+                  std::string{}, [names, read] { return OptionValue(names[read()]); },
+                  [write, index_of](const OptionValue& value) { write(index_of(value)); },
+                  [index_of, count = names.size()](const OptionValue& value) { return index_of(value) < count; },
+                  names});
+}
+
+void OptionTable::add_to(CLI::App& app) {
+  for (Option& option : options_) {
+    const std::string name = flag_of(option);
+    const std::string before = plain_of(option.initial);
+    const bool is_switch = std::holds_alternative<bool>(option.initial);
+    std::string about = option.help;
+    const bool is_free = option.choices.empty() && std::holds_alternative<std::string>(option.initial);
+    if (!is_switch && !before.empty())
+      about +=
+          is_free ? fmt::format(" (default {})", before) : fmt::format(" (default {}; {})", before, option.allowed);
+    if (is_switch && std::get<bool>(option.initial)) about += " (on by default)";
+
+    CLI::Option* registered = nullptr;
+    if (is_switch) {
+      registered = app.add_flag(name + ",!--no-" + name.substr(2), option.flag_texts, about);
+    } else {
+      const bool repeatable = std::holds_alternative<std::vector<std::string>>(option.initial);
+      const auto remember = [&option](const CLI::results_t& results) {
+        option.flag_texts = results;
+        return true;
+      };
+      registered = app.add_option(name, remember, about)->type_size(1)->expected(1);
+      if (repeatable) registered->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(false);
+      const bool whole = std::holds_alternative<int64_t>(option.initial);
+      registered->type_name(whole ? "N" : std::holds_alternative<double>(option.initial) ? "X" : "TEXT");
+    }
+    if (!option.section.empty()) registered->group(option.section);
+  }
+}
+
+void OptionTable::read_toml(const std::string& path) {
+  read_toml_text(read_text(path), path);
+}
+
+void OptionTable::read_toml_text(std::string_view text, const std::string& name) {
+  const toml::table root = parse_toml(text, name);
+  for (Option& option : options_) option.toml_value.reset();
+
+  const auto read_key = [&](const std::string& section, const std::string& key, const toml::node& node) {
+    const auto place = fmt::format("{}:{}: {}", name, node.source().begin.line, printable(path_of(section, key)));
+    std::vector<std::string> known;
+    for (Option& option : options_) {
+      known.push_back(path_of(option.section, option.key));
+      if (option.key != key) continue;
+      if (option.section != section) input_error("{} is not an option; did you mean {}?", place, known.back());
+      const std::optional<OptionValue> value = value_of_node(option, node);
+      if (!value || !option.accepts(*value)) refuse(option, place + " =", text_of_node(node));
+      option.toml_value = value;
+      return;
+    }
+    const std::string near = suggestion(path_of(section, key), known);
+    input_error("{} is not an option{}", place, near.empty() ? "; remove it or see --help for those there are" : near);
+  };
+
+  const std::vector<std::string> known_sections = sections();
+  for (const auto& [key, node] : root) {
+    const std::string top(key.str());
+    const bool is_section = std::find(known_sections.begin(), known_sections.end(), top) != known_sections.end();
+    const auto line = node.source().begin.line;
+    if (is_section && !node.is_table()) input_error("{}:{}: {} must be a table; write [{}]", name, line, top, top);
+    if (!node.is_table()) {
+      read_key("", top, node);
+    } else if (!is_section) {
+      const std::string near = suggestion(top, known_sections);
+      input_error("{}:{}: [{}] is not a section{}", name, line, printable(top),
+                  near.empty() ? fmt::format("; there are {}", fmt::join(known_sections, ", ")) : near);
+    } else {
+      for (const auto& [inner, value] : *node.as_table()) read_key(top, std::string(inner.str()), value);
+    }
+  }
+}
+
+void OptionTable::apply_toml() {
+  for (Option& option : options_)
+    if (option.toml_value) option.write(*option.toml_value);
+}
+
+void OptionTable::apply_flags() {
+  for (Option& option : options_)
+    if (!option.flag_texts.empty()) option.write(checked_flag(option));
+}
+
+std::optional<std::string> OptionTable::given(std::string_view key) const {
+  for (const Option& option : options_) {
+    if (option.key != key) continue;
+    if (!option.flag_texts.empty()) return plain_of(checked_flag(option));
+    return option.toml_value ? std::optional(plain_of(*option.toml_value)) : std::nullopt;
+  }
+  TRIBUTARY_CHECK(false, "{} is not declared", key);
+  return std::nullopt;
+}
+
+std::vector<std::string> OptionTable::sections() const {
+  std::vector<std::string> names;
+  for (const Option& option : options_)
+    if (!option.section.empty() && std::find(names.begin(), names.end(), option.section) == names.end())
+      names.push_back(option.section);
+  return names;
+}
+
+std::string OptionTable::to_toml() const {
+  const auto lines_of = [this](const std::string& section) {
+    std::string lines;
+    for (const Option& option : options_)
+      if (option.section == section && !option.is_transient)
+        lines += fmt::format("{} = {}\n", option.key, toml_of(option.read()));
+    return lines;
+  };
+  std::string out = lines_of("");
+  for (const std::string& section : sections()) {
+    const std::string lines = lines_of(section);
+    if (!lines.empty()) out += fmt::format("{}[{}]\n{}", out.empty() ? "" : "\n", section, lines);
+  }
+  return out;
+}
+
+std::string OptionTable::to_markdown() const {
+  const auto cell = [](std::string text) {
+    for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
+    return text;
+  };
+  std::string out = "| flag | TOML key | default | allowed | what it does |\n|---|---|---|---|---|\n";
+  for (const Option& option : options_) {
+    const std::string name = flag_of(option);
+    const bool is_switch = std::holds_alternative<bool>(option.initial);
+    const std::string flags =
+        is_switch ? fmt::format("`{}`, `--no-{}`", name, name.substr(2)) : fmt::format("`{}`", name);
+    const std::string initial = plain_of(option.initial);
+    out += fmt::format("| {} | `{}` | {} | {} | {} |\n", flags, path_of(option.section, option.key),
+                       initial.empty() ? "" : cell("`" + initial + "`"), cell(option.allowed), cell(option.help));
+  }
+  return out;
+}
+
+std::vector<std::string> differences(const std::string& there, const std::string& here) {
+  std::map<std::string, std::string> old_values;
+  std::map<std::string, std::string> new_values;
+  flatten(parse_toml(there, "the configuration there"), "", old_values);
+  flatten(parse_toml(here, "the configuration here"), "", new_values);
+
+  std::map<std::string, std::pair<std::string, std::string>> both;
+  for (const auto& [key, value] : old_values) both[key] = {value, "absent"};
+  for (const auto& [key, value] : new_values) {
+    const auto found = old_values.find(key);
+    both[key] = {found == old_values.end() ? "absent" : found->second, value};
+  }
+  std::vector<std::string> lines;
+  for (const auto& [key, values] : both)
+    if (values.first != values.second)
+      lines.push_back(fmt::format("{}: {} there, {} here", key, values.first, values.second));
+  return lines;
+}
+
+}  // namespace tributary

@@ -1,0 +1,78 @@
+#include "tributary/base/threads.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace tributary {
+namespace {
+
+// The turns of one loop, handed out chunk by chunk.
+class Turns {
+ public:
+  Turns(int64_t count, int64_t chunk, const std::function<void(int64_t)>& body)
+      : count_(count), chunk_(chunk), body_(body) {}
+
+  // Takes chunks until none is left or a turn failed. Never throws.
+  void work() noexcept {
+    try {
+      while (!failed_.load(std::memory_order_relaxed)) {
+        const int64_t begin = next_.fetch_add(chunk_, std::memory_order_relaxed);
+        if (begin >= count_) return;
+        const int64_t end = std::min(count_, begin + chunk_);
+        for (int64_t index = begin; index < end; ++index) body_(index);
+      }
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!first_error_) first_error_ = std::current_exception();
+      failed_.store(true, std::memory_order_relaxed);
+    }
+  }
+
+  void rethrow() const {
+    if (first_error_) std::rethrow_exception(first_error_);
+  }
+
+ private:
+  const int64_t count_;
+  const int64_t chunk_;
+  const std::function<void(int64_t)>& body_;
+  std::atomic<int64_t> next_{0};
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::exception_ptr first_error_;
+};
+
+}  // namespace
+
+int hardware_threads() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void parallel_for(int64_t count, int threads, const std::function<void(int64_t)>& body) {
+  if (count <= 0) return;
+  if (threads <= 0) threads = hardware_threads();
+  threads = static_cast<int>(std::min<int64_t>(threads, count));
+  if (threads == 1) {
+    for (int64_t index = 0; index < count; ++index) body(index);
+    return;
+  }
+  // About 16 chunks a thread even out unequal turns; beyond 64 turns a chunk, the counter costs nothing anyway.
+  Turns turns(count, std::clamp<int64_t>(count / (int64_t{16} * threads), 1, 64), body);
+  std::vector<std::thread> workers;
+  workers.reserve(static_cast<size_t>(threads - 1));
+  try {
+    while (static_cast<int>(workers.size()) < threads - 1) workers.emplace_back([&turns] { turns.work(); });
+  } catch (const std::system_error&) {
+    // The system grants no further thread: those that exist, the caller at least, do all the work.
+  }
+  turns.work();
+  for (std::thread& worker : workers) worker.join();
+  turns.rethrow();
+}
+
+}  // namespace tributary

@@ -1,0 +1,30 @@
+// Bytes of a JPEG or PNG file to RGB pixels, equal to Pillow's.
+//
+// Published models were trained on what Pillow decodes, so a target picture must look the same to them: for every
+// format below the pixels are those of `ImageOps.exif_transpose(Image.open(f)).convert("RGB")`. JPEG: grey, YCbCr, RGB,
+// CMYK and YCCK (with Adobe's inverted ink), baseline and progressive, upright by its EXIF orientation. PNG: every
+// colour type and depth, interlaced or not; alpha is dropped, not composited. The one departure is 16-bit grey, where
+// Pillow clips everything above 255 to white and we keep the high byte.
+//
+// Files are untrusted. The header is checked before pixels are allocated, and a file that ends early or holds corrupt
+// data is refused where the libraries would only warn and fill up with grey.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "tributary/data/picture.h"
+
+namespace tributary {
+
+// Decodes a picture by its first bytes, whatever the file is called. Throws PictureError.
+Picture decode_picture(std::span<const uint8_t> bytes, const DecodeLimits& limits = {});
+
+// True if the bytes begin like a JPEG or PNG file.
+bool looks_like_picture(std::span<const uint8_t> bytes);
+
+// True for names that end in .jpg, .jpeg or .png, in any case.
+bool looks_like_picture_name(const std::string& path);
+
+}  // namespace tributary

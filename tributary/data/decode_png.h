@@ -1,0 +1,13 @@
+// PNG to RGB through libpng: decode_picture's half for PNG.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "tributary/data/picture.h"
+
+namespace tributary {
+
+Picture decode_png(std::span<const uint8_t> bytes, const DecodeLimits& limits);
+
+}  // namespace tributary

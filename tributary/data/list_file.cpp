@@ -1,0 +1,130 @@
+#include "tributary/data/list_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "tributary/base/error.h"
+#include "tributary/base/text.h"
+
+namespace fs = std::filesystem;
+
+namespace tributary {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r\f\v";
+constexpr int64_t kMaxClasses = 1'000'000;  // a larger label is a mistake, not a class
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+// Digits only; anything above kMaxClasses reads as kMaxClasses.
+std::optional<int64_t> label_of(std::string_view word) {
+  if (word.empty()) return std::nullopt;
+  int64_t value = 0;
+  for (const char c : word) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = std::min(kMaxClasses, 10 * value + (c - '0'));
+  }
+  return value;
+}
+
+// A list file being read, for paths and messages.
+struct ListFile {
+  std::string path;
+  std::string root;
+
+  // Where a picture of the list lies, or nothing if it is not there.
+  std::optional<std::string> find(std::string_view name) const {
+    const fs::path relative(name);
+    if (relative.is_absolute()) return existing(relative);
+    if (!root.empty()) return existing(fs::path(root) / relative);
+    if (auto found = existing(fs::path(path).parent_path() / relative)) return found;
+    return existing(relative);
+  }
+
+  static std::optional<std::string> existing(const fs::path& candidate) {
+    std::error_code error;
+    if (!fs::is_regular_file(candidate, error)) return std::nullopt;
+    return candidate.string();
+  }
+
+  std::string searched() const {
+    if (!root.empty()) return "under " + root;
+    return "beside the list and in the working folder";
+  }
+};
+
+ListedPicture parse_line(const ListFile& list, int64_t number, std::string_view line) {
+  const size_t space = line.find_last_of(kBlank);
+  const auto label = space == std::string_view::npos ? std::nullopt : label_of(line.substr(space + 1));
+  // A file of the line's whole name wins: "scan 3" may be a picture called so.
+  if (auto found = list.find(line)) return {std::string(line), *found, -1};
+  std::string_view name = line;
+  if (label) {
+    name = trimmed(line.substr(0, space));
+    if (auto found = list.find(name)) return {std::string(name), *found, *label};
+  }
+  input_error("{} line {} names {}, which is not there (looked {}); correct the list or the root folder", list.path,
+              number, printable(name, 200), fs::path(name).is_absolute() ? "at this path" : list.searched());
+}
+
+// Calls visit(number, picture) for every line that names a picture.
+template <typename Visit>
+void for_each_picture(const ListFile& list, Visit visit) {
+  std::ifstream file(list.path, std::ios::binary);
+  if (!file) input_error("{} cannot be opened; check its permissions", list.path);
+  int64_t number = 0;
+  bool any = false;
+  for (std::string text; std::getline(file, text);) {
+    ++number;
+    std::string_view line = text;
+    if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+    line = trimmed(line);
+    if (line.empty() || line.starts_with('#')) continue;
+    if (line.find('\0') != std::string_view::npos)
+      input_error("{} line {} is not text; name a list with one picture a line", list.path, number);
+    visit(number, parse_line(list, number, line));
+    any = true;
+  }
+  if (!any) input_error("{} lists no pictures; write one path a line", list.path);
+}
+
+}  // namespace
+
+Listing list_from_file(const std::string& file, const std::string& root) {
+  Listing listing;
+  for_each_picture({file, root}, [&listing](int64_t, ListedPicture picture) {
+    picture.label = -1;
+    listing.pictures.push_back(std::move(picture));
+  });
+  return listing;
+}
+
+Listing list_from_labelled_file(const std::string& file, const std::string& root,
+                                const std::vector<std::string>& expected) {
+  Listing listing;
+  const auto limit = expected.empty() ? kMaxClasses : static_cast<int64_t>(expected.size());
+  int64_t largest = 0;
+  for_each_picture({file, root}, [&](int64_t number, ListedPicture picture) {
+    if (picture.label < 0)
+      input_error("{} line {} has no label behind {}; write the class index there", file, number, picture.name);
+    if (picture.label >= limit)
+      input_error("{} line {} has label {}{} but {} {} classes, 0 .. {}; correct the list", file, number, picture.label,
+                  picture.label == kMaxClasses ? " or more" : "",
+                  expected.empty() ? "there can be at most" : "the model knows", limit, limit - 1);
+    largest = std::max(largest, picture.label);
+    listing.pictures.push_back(std::move(picture));
+  });
+  listing.classes = expected.empty() ? numbered_classes(largest + 1) : expected;
+  return listing;
+}
+
+}  // namespace tributary

@@ -1,0 +1,162 @@
+#include "tributary/data/listing.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <system_error>
+
+#include "tributary/base/error.h"
+#include "tributary/data/decode.h"
+#include "tributary/data/idx.h"
+
+namespace fs = std::filesystem;
+
+namespace tributary {
+namespace {
+
+// The visible entries of a folder in the order of their names.
+std::vector<fs::path> sorted_entries(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (!it->path().filename().string().starts_with('.')) entries.push_back(it->path());
+  }
+  if (error) input_error("{} cannot be read ({}); check its permissions", folder.string(), error.message());
+  std::sort(entries.begin(), entries.end(),
+            [](const fs::path& a, const fs::path& b) { return a.filename().string() < b.filename().string(); });
+  return entries;
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+// Adds the pictures in and below `folder`. Links to folders are followed, except back to one that is being read.
+void add_pictures(const fs::path& folder, int64_t label, std::vector<fs::path>& open_folders,
+                  std::vector<ListedPicture>& pictures) {
+  std::error_code error;
+  const fs::path real = fs::canonical(folder, error);
+  if (error || std::find(open_folders.begin(), open_folders.end(), real) != open_folders.end()) return;
+  open_folders.push_back(real);
+  for (const fs::path& entry : sorted_entries(folder)) {
+    if (is_folder(entry)) {
+      add_pictures(entry, label, open_folders, pictures);
+    } else if (looks_like_picture_name(entry.string()) && is_file(entry)) {
+      pictures.push_back({entry.string(), entry.string(), label});
+    }
+  }
+  open_folders.pop_back();
+}
+
+std::string count_of(size_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+// The first few names, for a message.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 5;
+  const size_t shown = std::min(kShown, names.size());
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
+  return text;
+}
+
+std::vector<std::string> without(std::vector<std::string> names, std::vector<std::string> others) {
+  std::sort(names.begin(), names.end());
+  std::sort(others.begin(), others.end());
+  std::vector<std::string> rest;
+  std::set_difference(names.begin(), names.end(), others.begin(), others.end(), std::back_inserter(rest));
+  return rest;
+}
+
+void check_classes(const std::string& folder, const std::vector<std::string>& found,
+                   const std::vector<std::string>& expected) {
+  const std::vector<std::string> missing = without(expected, found);
+  const std::vector<std::string> unknown = without(found, expected);
+  if (missing.empty() && unknown.empty()) return;
+  std::string message =
+      fmt::format("{} has {} but the model knows {}", folder, count_of(found.size(), "class folder", "class folders"),
+                  count_of(expected.size(), "class", "classes"));
+  if (!missing.empty()) message += "; missing: " + some_of(missing);
+  if (!unknown.empty()) message += "; unknown to the model: " + some_of(unknown);
+  throw InputError(message);
+}
+
+}  // namespace
+
+PathKind kind_of_path(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) input_error("{} does not exist; check the path", path);
+  if (fs::is_directory(status)) return PathKind::kFolder;
+  if (!fs::is_regular_file(status)) input_error("{} is neither a file nor a folder; name one of them", path);
+  if (looks_like_picture_name(path)) return PathKind::kPicture;
+  if (path.ends_with(".idx") || path.ends_with(".gz") || is_idx_file(path)) return PathKind::kIdx;
+
+  std::array<char, 4096> start = {};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) input_error("{} cannot be opened; check its permissions", path);
+  file.read(start.data(), start.size());
+  const std::span<const char> bytes(start.data(), static_cast<size_t>(file.gcount()));
+  if (looks_like_picture({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()})) return PathKind::kPicture;
+  if (std::find(bytes.begin(), bytes.end(), '\0') != bytes.end())
+    input_error("{} is no picture, no IDX file and no list of pictures; name one of these or a folder of pictures",
+                path);
+  return PathKind::kList;
+}
+
+Listing list_folder(const std::string& folder) {
+  Listing listing;
+  std::vector<fs::path> open_folders;
+  add_pictures(folder, -1, open_folders, listing.pictures);
+  if (listing.pictures.empty())
+    input_error("{} holds no pictures (.jpg, .jpeg or .png); name a folder that does", folder);
+  return listing;
+}
+
+Listing list_class_folders(const std::string& folder, const std::vector<std::string>& expected) {
+  std::vector<fs::path> folders;
+  for (const fs::path& entry : sorted_entries(folder)) {
+    if (is_folder(entry)) {
+      folders.push_back(entry);
+    } else if (looks_like_picture_name(entry.string())) {
+      input_error("{} lies outside of any class folder; move it to {}/CLASS/ or remove it", entry.string(), folder);
+    }
+  }
+  if (folders.empty()) input_error("{} has no class folders; put the pictures of each class in a folder", folder);
+
+  Listing listing;
+  for (const fs::path& entry : folders) listing.classes.push_back(entry.filename().string());
+  if (!expected.empty()) {
+    check_classes(folder, listing.classes, expected);
+    listing.classes = expected;
+  }
+  for (const fs::path& entry : folders) {
+    const auto found = std::find(listing.classes.begin(), listing.classes.end(), entry.filename().string());
+    const size_t before = listing.pictures.size();
+    std::vector<fs::path> open_folders;
+    add_pictures(entry, found - listing.classes.begin(), open_folders, listing.pictures);
+    if (expected.empty() && listing.pictures.size() == before)
+      input_error("class folder {} holds no pictures (.jpg, .jpeg or .png); add some or remove it", entry.string());
+  }
+  if (listing.pictures.empty())
+    input_error("{} holds no pictures (.jpg, .jpeg or .png); name a folder that does", folder);
+  return listing;
+}
+
+std::vector<std::string> numbered_classes(int64_t count) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+}  // namespace tributary

@@ -1,0 +1,187 @@
+#include "tributary/data/load.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "tributary/base/error.h"
+#include "tributary/base/threads.h"
+#include "tributary/data/decode.h"
+#include "tributary/data/idx.h"
+#include "tributary/data/list_file.h"
+#include "tributary/data/listing.h"
+#include "tributary/data/resize.h"
+
+namespace tributary {
+namespace {
+
+// No file of a picture within the pixel limit is larger than this.
+constexpr int64_t kMaxFileBytes = int64_t{1} << 30;
+
+void check_options(const LoadOptions& options) {
+  TRIBUTARY_CHECK(options.height > 0 && options.width > 0, "load at {} x {}", options.width, options.height);
+  TRIBUTARY_CHECK(options.max_bad_share >= 0 && options.max_pixels > 0, "bad share {}, pixels {}",
+                  options.max_bad_share, options.max_pixels);
+}
+
+// A set of `count` pictures, all black and without names.
+ImageSet allocate(int64_t count, const std::string& path, const LoadOptions& options) {
+  ImageSet set;
+  set.height = options.height;
+  set.width = options.width;
+  try {
+    set.pixels.resize(static_cast<size_t>(count * set.picture_bytes()));
+  } catch (const std::exception&) {
+    work_error("{} pictures of {} at {} x {} need {:.1f} GB of memory, which this machine does not have", count, path,
+               options.width, options.height, static_cast<double>(count * set.picture_bytes()) / 1e9);
+  }
+  return set;
+}
+
+std::vector<uint8_t> read_whole_file(const std::string& path) {
+  std::error_code error;
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path, error));
+  std::ifstream file(path, std::ios::binary);
+  if (error || !file) throw PictureError("cannot be opened");
+  if (size > kMaxFileBytes) throw PictureError("file of more than 1 GiB");
+  std::vector<uint8_t> bytes(static_cast<size_t>(size));
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  if (file.gcount() != size) throw PictureError("cannot be read");
+  return bytes;
+}
+
+void decode_to(uint8_t* target, const std::string& path, const LoadOptions& options) {
+  const Picture picture = decode_picture(read_whole_file(path), {options.max_pixels});
+  const Picture resized = resize_bilinear(picture, options.height, options.width);
+  std::memcpy(target, resized.rgb.data(), resized.rgb.size());
+}
+
+// One bad picture in ten is bad luck, more is a mistake.
+void check_bad_share(const std::string& path, const std::vector<SetAside>& bad, size_t total,
+                     const LoadOptions& options) {
+  if (bad.empty()) return;
+  if (total == 1) input_error("{}: not a picture we can read ({}); replace it", bad[0].path, bad[0].reason);
+  if (bad.size() == total)
+    input_error("none of the {} pictures of {} can be read; check that they are pictures, first {} ({})", total, path,
+                bad[0].path, bad[0].reason);
+  if (static_cast<double>(bad.size()) <= options.max_bad_share * static_cast<double>(total)) return;
+  input_error("{} of {} pictures of {} cannot be read, more than {:g} %; repair or remove them, first {} ({})",
+              bad.size(), total, path, 100 * options.max_bad_share, bad[0].path, bad[0].reason);
+}
+
+// Decodes what is listed. Pictures that fail leave no gap, neither in the set nor in the labels.
+LabelledImages decode_listing(const std::string& path, Listing listing, const LoadOptions& options,
+                              std::vector<SetAside>* set_aside) {
+  const auto total = static_cast<int64_t>(listing.pictures.size());
+  LabelledImages result{allocate(total, path, options), {std::move(listing.classes), {}}};
+  ImageSet& set = result.images;
+  const int64_t picture_bytes = set.picture_bytes();
+  std::vector<std::optional<std::string>> reasons(listing.pictures.size());
+  parallel_for(total, options.threads, [&](int64_t index) {
+    try {
+      decode_to(set.pixels.data() + index * picture_bytes, listing.pictures[static_cast<size_t>(index)].path, options);
+    } catch (const PictureError& error) {
+      reasons[static_cast<size_t>(index)] = error.what();
+    }
+  });
+
+  std::vector<SetAside> bad;
+  for (size_t i = 0; i < reasons.size(); ++i) {
+    ListedPicture& picture = listing.pictures[i];
+    if (reasons[i]) {
+      bad.push_back({picture.path, *reasons[i]});
+      continue;
+    }
+    if (set.size() != static_cast<int64_t>(i))
+      std::memcpy(set.pixels.data() + set.size() * picture_bytes,
+                  set.pixels.data() + static_cast<int64_t>(i) * picture_bytes, static_cast<size_t>(picture_bytes));
+    set.names.push_back(std::move(picture.name));
+    result.labels.values.push_back(picture.label);
+  }
+  set.pixels.resize(static_cast<size_t>(set.size() * picture_bytes));
+  if (set_aside != nullptr) set_aside->insert(set_aside->end(), bad.begin(), bad.end());
+  check_bad_share(path, bad, reasons.size(), options);
+  return result;
+}
+
+Picture idx_picture(const IdxImages& images, int64_t index) {
+  const auto pixels = static_cast<size_t>(images.height) * static_cast<size_t>(images.width);
+  Picture picture{images.height, images.width, std::vector<uint8_t>(3 * pixels)};
+  const uint8_t* bytes = images.bytes.data() + static_cast<size_t>(index * images.channels) * pixels;
+  if (images.channels == 3) {
+    std::copy_n(bytes, 3 * pixels, picture.rgb.data());
+  } else {
+    for (size_t i = 0; i < pixels; ++i) std::fill_n(picture.rgb.data() + 3 * i, 3, bytes[i]);
+  }
+  return picture;
+}
+
+ImageSet load_idx(const std::string& path, const LoadOptions& options) {
+  const IdxImages images = read_idx_images(path);
+  ImageSet set = allocate(images.count, path, options);
+  for (int64_t i = 0; i < images.count; ++i) set.names.push_back(fmt::format("{}[{}]", path, i));
+  parallel_for(images.count, options.threads, [&](int64_t index) {
+    const Picture resized = resize_bilinear(idx_picture(images, index), options.height, options.width);
+    std::memcpy(set.pixels.data() + index * set.picture_bytes(), resized.rgb.data(), resized.rgb.size());
+  });
+  return set;
+}
+
+Labels load_idx_labels(const std::string& images_path, int64_t count,
+                       const std::vector<std::string>& expected_classes) {
+  const std::string path = labels_path_for(images_path);
+  const std::vector<uint8_t> values = read_idx_labels(path);
+  if (static_cast<int64_t>(values.size()) != count)
+    input_error("{} has {} labels but {} has {} pictures; name two files that belong together", path, values.size(),
+                images_path, count);
+  const int largest = *std::max_element(values.begin(), values.end());
+  if (!expected_classes.empty() && static_cast<size_t>(largest) >= expected_classes.size())
+    input_error("{} has label {} but the model knows {} classes, 0 .. {}; name the labels of that model's task", path,
+                largest, expected_classes.size(), expected_classes.size() - 1);
+  return {expected_classes.empty() ? numbered_classes(largest + 1) : expected_classes, {values.begin(), values.end()}};
+}
+
+}  // namespace
+
+ImageSet load_images(const std::string& path, const LoadOptions& options, std::vector<SetAside>* set_aside) {
+  check_options(options);
+  switch (kind_of_path(path)) {
+    case PathKind::kFolder:
+      return decode_listing(path, list_folder(path), options, set_aside).images;
+    case PathKind::kList:
+      return decode_listing(path, list_from_file(path, options.root), options, set_aside).images;
+    case PathKind::kPicture:
+      return decode_listing(path, {{{path, path, -1}}, {}}, options, set_aside).images;
+    case PathKind::kIdx:
+      return load_idx(path, options);
+  }
+  TRIBUTARY_CHECK(false, "kind of {}", path);
+}
+
+LabelledImages load_labelled(const std::string& path, const LoadOptions& options,
+                             const std::vector<std::string>& expected_classes, std::vector<SetAside>* set_aside) {
+  check_options(options);
+  switch (kind_of_path(path)) {
+    case PathKind::kFolder:
+      return decode_listing(path, list_class_folders(path, expected_classes), options, set_aside);
+    case PathKind::kList:
+      return decode_listing(path, list_from_labelled_file(path, options.root, expected_classes), options, set_aside);
+    case PathKind::kPicture:
+      input_error("{} is a single picture, which has no label; name a folder of class folders or a list", path);
+    case PathKind::kIdx: {
+      LabelledImages result;
+      result.images = load_idx(path, options);
+      result.labels = load_idx_labels(path, result.images.size(), expected_classes);
+      return result;
+    }
+  }
+  TRIBUTARY_CHECK(false, "kind of {}", path);
+}
+
+}  // namespace tributary

@@ -1,0 +1,43 @@
+// From a path to pictures in memory: decoded once, resized, on all threads.
+//
+// Adaptation passes over the target set many times; decoding is done once here, and what remains is a block of bytes.
+// A picture that cannot be read is set aside with its reason, and the rest goes on; when too many are bad, something
+// else is wrong and the load stops.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tributary/data/image_set.h"
+#include "tributary/data/picture.h"
+
+namespace tributary {
+
+struct LoadOptions {
+  int height = 224;  // of every picture in memory
+  int width = 224;
+  int threads = 0;                                 // for decoding; 0: all of the machine
+  std::string root;                                // relative paths of list files begin here; empty: beside the list
+  double max_bad_share = 0.1;                      // more unreadable pictures than this share is an error
+  int64_t max_pixels = DecodeLimits{}.max_pixels;  // a larger picture is not decoded
+};
+
+struct SetAside {
+  std::string path;
+  std::string reason;  // "truncated JPEG"
+};
+
+// The pictures of a folder (all levels; class folders mean nothing here), a list file, a picture file or an IDX images
+// file. Those set aside are added to `set_aside`, which may be null. InputError if the path is none of these, holds no
+// pictures or too many bad ones.
+ImageSet load_images(const std::string& path, const LoadOptions& options, std::vector<SetAside>* set_aside = nullptr);
+
+// The pictures and labels of a folder of class folders, a list file with labels or an IDX pair. With
+// `expected_classes`, a model's, the labels are indices into those: class folders must have exactly these names,
+// numbers must be below their count. Without, the classes are the sorted folder names or "0" .. the largest label.
+LabelledImages load_labelled(const std::string& path, const LoadOptions& options,
+                             const std::vector<std::string>& expected_classes = {},
+                             std::vector<SetAside>* set_aside = nullptr);
+
+}  // namespace tributary

@@ -1,0 +1,33 @@
+// One decoded picture, and the error of one that cannot be decoded.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+namespace tributary {
+
+// RGB, 8 bits, row-major.
+struct Picture {
+  int height = 0;
+  int width = 0;
+  std::vector<uint8_t> rgb;  // height * width * 3
+
+  int64_t row_bytes() const { return int64_t{3} * width; }
+};
+
+// A picture that cannot be read. The message is only the reason ("truncated JPEG"): whoever knows the file names it.
+class PictureError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What a file may ask for before a single pixel is allocated.
+struct DecodeLimits {
+  int64_t max_pixels = 64'000'000;  // height * width
+};
+
+// Throws a PictureError unless both sides are positive and the picture fits the limits.
+void check_picture_size(int64_t height, int64_t width, const DecodeLimits& limits);
+
+}  // namespace tributary

@@ -1,0 +1,18 @@
+// A way to adapt an ensemble to a target domain.
+//
+// A method gets pictures and no labels. A new one is a class in a file of its own.
+#pragma once
+
+#include "tributary/data/image_set.h"
+#include "tributary/methods/observer.h"
+
+namespace tributary {
+
+class Method {
+ public:
+  virtual ~Method() = default;
+  // Changes the sources of `ensemble` and its mixture, which must be on the device where the work is to be done.
+  virtual void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer) = 0;
+};
+
+}  // namespace tributary

@@ -1,0 +1,66 @@
+// What an adaptation tells those who listen: progress bar, metrics log, evaluation, report.
+//
+// Events carry what the method itself knows. Whoever has labels compares them with the events; the method cannot.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tributary/adapt/selection.h"
+#include "tributary/model/ensemble.h"
+
+namespace tributary {
+
+struct StepEvent {
+  int64_t round = 0, rounds = 0;
+  int64_t step = 0, steps = 0;
+};
+
+// The mean of every loss over the steps of one round.
+struct MeanLosses {
+  std::vector<double> cross_entropy;  // a source each
+  std::vector<double> information;
+  double adversarial = 0;
+  double discriminator = 0;
+  bool aligned = false;  // whether there were enough unconfident samples for the two losses above
+};
+
+// The state after a round; round 0 is the state before any training.
+struct RoundEvent {
+  int64_t round = 0, rounds = 0;
+  const Selection* trained = nullptr;  // what this round trained on; null in round 0
+  MeanLosses losses;
+  double seconds = 0;             // since the last event of this kind
+  double training_seconds = 0;    // of these, in training steps
+  int64_t pictures = 0;           // that went through a source in training, forward and backward
+  int64_t initial_confident = 0;  // N_0
+  Ensemble* ensemble = nullptr;   // the models as they are now, mixture included
+  Tensor logits;                  // [m, n, K] over the target set
+  Tensor probabilities;           // [n, K], the mixture
+  Tensor score;                   // [n, K], denoised
+  Tensor weights;                 // [m], raw
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_step(const StepEvent&) {}
+  virtual void on_round(const RoundEvent&) {}
+};
+
+// Passes every event on, in order.
+class Observers : public Observer {
+ public:
+  explicit Observers(std::vector<Observer*> listeners) : listeners_(std::move(listeners)) {}
+  void on_step(const StepEvent& event) override {
+    for (Observer* listener : listeners_) listener->on_step(event);
+  }
+  void on_round(const RoundEvent& event) override {
+    for (Observer* listener : listeners_) listener->on_round(event);
+  }
+
+ private:
+  std::vector<Observer*> listeners_;
+};
+
+}  // namespace tributary

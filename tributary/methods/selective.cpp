@@ -1,0 +1,266 @@
+#include "tributary/methods/selective.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "tributary/base/error.h"
+#include "tributary/methods/selective_step.h"
+#include "tributary/model/device.h"
+#include "tributary/train/evaluate.h"
+#include "tributary/train/schedule.h"
+
+namespace tributary {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+int64_t batches_of(const Tensor& index, int64_t batch) {
+  return (index.size(0) + batch - 1) / batch;
+}
+
+TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images) {
+  TargetState state;
+  std::vector<Tensor> logits;
+  for (SourceModel& source : ensemble.sources) {
+    const Outputs outputs = evaluate(source, images);
+    state.features.push_back(outputs.features);
+    logits.push_back(outputs.logits);
+  }
+  state.logits = at::stack(logits);
+  return state;
+}
+
+void score_target(TargetState& state, const SelectiveOptions& options) {
+  state.probabilities =
+      combine(state.logits, weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale));
+  state.score = options.denoise
+                    ? denoised_score(state.probabilities, normalised_weights(state.weights), state.posteriors)
+                    : state.probabilities;
+}
+
+// Prototype posteriors of every source. `label_of(j)` gives the labels its prototypes are made of.
+template <typename LabelOf>
+Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, LabelOf label_of) {
+  std::vector<Tensor> posteriors;
+  for (size_t j = 0; j < state.features.size(); ++j) {
+    const Tensor own = state.logits[static_cast<int64_t>(j)].softmax(-1);
+    posteriors.push_back(refined_posterior(state.features[j], label_of(own), own, options.prototypes));
+  }
+  return at::stack(posteriors);
+}
+
+Tensor starting_weights(const Ensemble& ensemble, const SelectiveOptions& options) {
+  return initial_weights(ensemble.size(), options.aggregation.start,
+                         Random(static_cast<uint64_t>(options.seed), Purpose::kWeights))
+      .to(ensemble.sources.front().device());
+}
+
+// The two loaders of a round, restarting each on its own or both together (D2).
+class RoundLoader {
+ public:
+  RoundLoader(const Selection& selection, const SelectiveOptions& options, int64_t round)
+      : selection_(selection),
+        paired_(options.pairing == LoaderPairing::kPaired),
+        confident_(selection.confident, options.batch, shuffle(options, round, 0)) {
+    if (selection.unconfident.size(0) >= 2)
+      unconfident_.emplace(selection.unconfident, options.batch, shuffle(options, round, 1));
+    steps_ = options.inner_epochs * std::max(batches_of(selection.confident, options.batch),
+                                             unconfident_ ? batches_of(selection.unconfident, options.batch) : 0);
+  }
+
+  int64_t steps() const { return steps_; }
+  bool aligns() const { return unconfident_.has_value(); }
+
+  // Indices into the target set: of the next confident batch, and of the next unconfident one (undefined if none).
+  std::pair<Tensor, Tensor> next() {
+    if (paired_ && unconfident_ && (confident_.exhausted() || unconfident_->exhausted())) {
+      confident_.restart();
+      unconfident_->restart();
+    }
+    const auto pick = [](const Tensor& index, Sampler& sampler) {
+      return index.index_select(0, sampler.next().to(index.device()));
+    };
+    const Tensor confident = pick(selection_.confident, confident_);
+    return {confident, unconfident_ ? pick(selection_.unconfident, *unconfident_) : Tensor()};
+  }
+
+ private:
+  static Random shuffle(const SelectiveOptions& options, int64_t round, uint64_t which) {
+    return Random(static_cast<uint64_t>(options.seed), Purpose::kShuffle, {static_cast<uint64_t>(round), which});
+  }
+
+  const Selection& selection_;
+  bool paired_;
+  Sampler confident_;
+  std::optional<Sampler> unconfident_;
+  int64_t steps_;
+};
+
+// The mean of each loss over the steps of a round, float [steps, 2 m + 2].
+MeanLosses means_of(const Tensor& history, int64_t sources, bool aligned, int64_t round) {
+  const Tensor host = history.to(torch::kCPU, torch::kFloat64);
+  const Tensor bad = host.isfinite().logical_not().nonzero();
+  if (bad.size(0) > 0) {
+    const int64_t step = bad[0][0].item<int64_t>();
+    const int64_t column = bad[0][1].item<int64_t>();
+    const std::string term = column < sources        ? fmt::format("cross-entropy of source {}", column)
+                             : column < 2 * sources  ? fmt::format("information loss of source {}", column - sources)
+                             : column == 2 * sources ? "adversarial loss"
+                                                     : "discriminator loss";
+    work_error(
+        "round {}, step {}: the {} is not finite; try smaller learning rates (--rate-backbone, --rate-bottleneck)",
+        round, step + 1, term);
+  }
+  const Tensor mean = host.mean(0);
+  MeanLosses losses;
+  for (int64_t j = 0; j < sources; ++j) losses.cross_entropy.push_back(mean[j].item<double>());
+  for (int64_t j = 0; j < sources; ++j) losses.information.push_back(mean[sources + j].item<double>());
+  losses.adversarial = mean[2 * sources].item<double>();
+  losses.discriminator = mean[2 * sources + 1].item<double>();
+  losses.aligned = aligned;
+  return losses;
+}
+
+class Adaptation {
+ public:
+  Adaptation(Ensemble& ensemble, const ImageSet& target, const SelectiveOptions& options, Observer& observer)
+      : ensemble_(ensemble),
+        options_(options),
+        observer_(observer),
+        images_(target, ensemble.sources.front().device()),
+        step_(ensemble, options) {
+    if (target.size() < 2)
+      input_error("the target set has {} picture{}; adaptation needs at least 2", target.size(),
+                  target.size() == 1 ? "" : "s");
+  }
+
+  // `select(state, round)` chooses what a round trains on.
+  template <typename Select>
+  void run(Select select) {
+    Clock::time_point start = Clock::now();
+    TargetState state = first_state(ensemble_, images_, options_);
+    const int64_t initial = initial_count(std::get<0>(state.score.max(-1)), options_.lambda_alpha, options_.threshold);
+    RoundEvent event;
+    event.rounds = options_.rounds;
+    event.initial_confident = initial;
+    report(event, state, start);
+    for (int64_t round = 1; round <= options_.rounds; ++round) {
+      start = Clock::now();
+      const Selection selection = select(state, initial, round);
+      event.round = round;
+      event.trained = &selection;
+      train(selection, event);
+      state = next_state(ensemble_, images_, selection, state.weights, options_);
+      report(event, state, start);
+    }
+  }
+
+ private:
+  void train(const Selection& selection, RoundEvent& event) {
+    const Clock::time_point start = Clock::now();
+    const auto seed = static_cast<uint64_t>(options_.seed);
+    const auto round = static_cast<uint64_t>(event.round);
+    RoundLoader loader(selection, options_, event.round);
+    const bool aligns =
+        loader.aligns() && (options_.lambda_adv > 0 || options_.information_set == InformationSet::kAll);
+    std::vector<Tensor> history;
+    event.pictures = 0;
+    for (int64_t i = 1; i <= loader.steps(); ++i) {
+      const auto step = static_cast<uint64_t>(i);
+      const auto [confident, unconfident] = loader.next();
+      const auto picture_views = [&](const Tensor& index, uint64_t which) {
+        const Random random(seed, Purpose::kAugment, {round, step, which});
+        return views(augment(images_.gather(index), options_.augmentation, random), ensemble_.sources);
+      };
+      StepBatch batch;
+      batch.confident = picture_views(confident, 0);
+      batch.label = selection.label.index_select(0, confident);
+      if (aligns) batch.unconfident = picture_views(unconfident, 1);
+      Random mixing(seed, Purpose::kMixup, {round, step});
+      batch.mixing.ratio = mixing.uniform();
+      batch.mixing.permutation =
+          torch::tensor(mixing.permutation(confident.size(0)), torch::kInt64).to(confident.device());
+      const double factor = options_.schedule == RateSchedule::kDecay ? decay_factor(i, loader.steps()) : 1;
+      history.push_back(step_.run(batch, factor, Random(seed, Purpose::kDropout, {round, step})));
+      event.pictures +=
+          ensemble_.size() * (confident.size(0) * (options_.mixup ? 2 : 1) + (aligns ? unconfident.size(0) : 0));
+      observer_.on_step({event.round, event.rounds, i, loader.steps()});
+    }
+    event.losses = means_of(at::stack(history), ensemble_.size(), aligns && options_.lambda_adv > 0, event.round);
+    event.training_seconds = seconds_since(start);
+  }
+
+  void report(RoundEvent& event, const TargetState& state, Clock::time_point start) {
+    ensemble_.mixture = weighted_mixture(state.weights, options_.aggregation.space, options_.aggregation.scale);
+    synchronise(images_.device());
+    event.seconds = seconds_since(start);
+    event.ensemble = &ensemble_;
+    event.logits = state.logits;
+    event.probabilities = state.probabilities;
+    event.score = state.score;
+    event.weights = state.weights;
+    observer_.on_round(event);
+  }
+
+  Ensemble& ensemble_;
+  const SelectiveOptions& options_;
+  Observer& observer_;
+  DeviceImages images_;
+  SelectiveStep step_;
+};
+
+}  // namespace
+
+TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
+  torch::NoGradGuard no_grad;
+  TargetState state = evaluate_sources(ensemble, images);
+  state.weights = optimise_weights(state.logits, starting_weights(ensemble, options), options.aggregation);
+  const Mixture mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
+  const Tensor mixed = combine(state.logits, mixture).argmax(-1);
+  state.posteriors = posteriors_of(state, options, [&](const Tensor& own) {
+    return options.first_labels == FirstLabels::kOwn ? own.argmax(-1) : mixed;
+  });
+  score_target(state, options);
+  return state;
+}
+
+TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained, const Tensor& weights,
+                       const SelectiveOptions& options) {
+  torch::NoGradGuard no_grad;
+  TargetState state = evaluate_sources(ensemble, images);
+  state.posteriors = posteriors_of(state, options, [&](const Tensor&) { return trained.label; });
+  const Tensor start = options.aggregation.restart ? starting_weights(ensemble, options) : weights;
+  state.weights = optimise_weights(state.logits, start, options.aggregation);
+  score_target(state, options);
+  return state;
+}
+
+Selection select_for_round(const TargetState& state, int64_t initial, int64_t round, const SelectiveOptions& options) {
+  const int64_t total = state.score.size(0);
+  const int64_t count = confident_count(initial, total, round, options.rounds, options.growth);
+  return select_confident(state.score, std::clamp<int64_t>(count, 2, total));
+}
+
+void SelectiveSelfTraining::adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer) {
+  Adaptation(ensemble, target, options_, observer).run([&](const TargetState& state, int64_t initial, int64_t round) {
+    return select_for_round(state, initial, round, options_);
+  });
+}
+
+void adapt_with_oracle(Ensemble& ensemble, const ImageSet& target, const Labels& oracle,
+                       const SelectiveOptions& options, Observer& observer) {
+  if (static_cast<int64_t>(oracle.values.size()) != target.size())
+    input_error("the oracle has {} labels for {} target pictures", oracle.values.size(), target.size());
+  const Tensor truth = torch::tensor(oracle.values, torch::kInt64).to(ensemble.sources.front().device());
+  Adaptation(ensemble, target, options, observer).run([&](const TargetState& state, int64_t, int64_t) {
+    Selection selection = select_with_oracle(state.score, truth);
+    return selection.confident.size(0) >= 2 ? selection : select_confident(state.score, 2);
+  });
+}
+
+}  // namespace tributary

@@ -1,0 +1,132 @@
+#include "tributary/methods/selective_step.h"
+
+#include <torch/csrc/autograd/autograd.h>
+
+#include "tributary/adapt/information.h"
+#include "tributary/model/backbone.h"
+
+namespace tributary {
+namespace {
+
+std::vector<SgdGroup> groups_of(const Ensemble& ensemble, const SelectiveOptions& options) {
+  std::vector<SgdGroup> groups;
+  for (const SourceModel& source : ensemble.sources) {
+    const double own = architecture(source.info().architecture).backbone_rate;
+    groups.push_back({source.backbone_parameters(), options.rate_backbone > 0 ? options.rate_backbone : own});
+    groups.push_back({source.bottleneck_parameters(), options.rate_bottleneck});
+  }
+  return groups;
+}
+
+// The confident batch mixed, once for all sources that share a view of it.
+std::vector<Tensor> mixed_views(const std::vector<Tensor>& confident, const Mixing& mixing) {
+  std::vector<Tensor> mixed;
+  for (size_t j = 0; j < confident.size(); ++j) {
+    size_t same = 0;
+    while (same < j && !confident[same].is_same(confident[j])) ++same;
+    mixed.push_back(same < j ? mixed[same] : mix(confident[j], mixing));
+  }
+  return mixed;
+}
+
+}  // namespace
+
+// What a source's forward passes leave for the backward pass.
+struct SelectiveStep::Source {
+  Tensor objective;  // lambda_ce L_ce + lambda_im L_im, without what was already propagated back
+  Tensor cross_entropy, information;
+  Tensor aligned, unconfident;  // the features that meet the adversary; undefined without alignment
+};
+
+Noise step_noise(const Random& stream, int64_t source, StepPass pass, torch::Device device) {
+  return Noise(stream.child(static_cast<uint64_t>(source)).child(static_cast<uint64_t>(pass)), device);
+}
+
+SelectiveStep::SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options)
+    : ensemble_(ensemble),
+      options_(options),
+      optimiser_(groups_of(ensemble, options), options.sgd),
+      adversary_(ensemble.joint_width(), options.alignment,
+                 Random(static_cast<uint64_t>(options.seed), Purpose::kAdversary)) {
+  adversary_.to(ensemble.sources.front().device());
+  for (SourceModel& source : ensemble_.sources)
+    for (NamedTensor& frozen : source.classifier_parameters()) frozen.value.set_requires_grad(false);
+}
+
+SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, const Tensor& mixed,
+                                             const Random& stream) {
+  SourceModel& source = ensemble_.sources[j];
+  const auto features = [&](const Tensor& x, StepPass pass) {
+    Noise noise = step_noise(stream, j, pass, x.device());
+    return source.features(x, &noise);
+  };
+  Source result;
+  Tensor phi_mix, z_mix, ce_mix;
+  if (options_.mixup) {
+    phi_mix = features(mixed, StepPass::kMixed);
+    z_mix = source.classify(phi_mix);
+    ce_mix = mixed_cross_entropy(z_mix, batch.label, batch.mixing);
+    // Nothing else needs the mixed pass: its backward pass now frees a third of the memory.
+    if (options_.information_set != InformationSet::kMixed && options_.adversarial_set != AdversarialSet::kMixed) {
+      torch::autograd::backward({options_.lambda_ce * ce_mix});
+      ce_mix = ce_mix.detach();
+    }
+  }
+  const Tensor phi_l = features(batch.confident[j], StepPass::kConfident);
+  const Tensor z_l = source.classify(phi_l);
+  const Tensor ce_l = at::cross_entropy_loss(z_l, batch.label);
+  result.aligned = phi_l;
+  std::vector<Tensor> informed = {z_l};
+  if (!batch.unconfident.empty()) {
+    result.unconfident = features(batch.unconfident[j], StepPass::kUnconfident);
+    if (options_.information_set == InformationSet::kAll) informed.push_back(source.classify(result.unconfident));
+  }
+  if (options_.mixup && options_.information_set == InformationSet::kMixed) informed.push_back(z_mix);
+  if (options_.mixup && options_.adversarial_set == AdversarialSet::kMixed) result.aligned = at::cat({phi_l, phi_mix});
+  result.cross_entropy = options_.mixup ? ce_mix + ce_l : ce_l;
+  result.information = information_loss((informed.size() == 1 ? z_l : at::cat(informed)).softmax(-1), kEntropyEpsilon,
+                                        options_.aggregation.marginal_epsilon);
+  result.objective = options_.lambda_ce * result.cross_entropy + options_.lambda_im * result.information;
+  return result;
+}
+
+StepLosses SelectiveStep::accumulate(const StepBatch& batch, const Random& stream) {
+  optimiser_.zero_gradients();
+  const std::vector<Tensor> mixed =
+      options_.mixup ? mixed_views(batch.confident, batch.mixing) : std::vector<Tensor>(batch.confident.size());
+  std::vector<Source> sources;
+  for (int64_t j = 0; j < ensemble_.size(); ++j) sources.push_back(forward(j, batch, mixed[j], stream));
+
+  std::vector<Tensor> losses;
+  for (const Source& source : sources) losses.push_back(source.cross_entropy.detach());
+  for (const Source& source : sources) losses.push_back(source.information.detach());
+  if (batch.unconfident.empty() || options_.lambda_adv == 0) {
+    for (Source& source : sources) torch::autograd::backward({source.objective});
+    losses.insert(losses.end(), 2, torch::zeros_like(losses.front()));
+    return at::stack(losses);
+  }
+
+  std::vector<Tensor> aligned, unconfident;
+  for (const Source& source : sources) {
+    aligned.push_back(source.aligned);
+    unconfident.push_back(source.unconfident);
+  }
+  const AlignmentStep alignment = adversary_.step(aligned, unconfident);
+  for (size_t j = 0; j < sources.size(); ++j) {
+    const Source& source = sources[j];
+    torch::autograd::backward({source.objective, source.aligned, source.unconfident},
+                              {Tensor(), alignment.confident_gradient[j] * options_.lambda_adv,
+                               alignment.unconfident_gradient[j] * options_.lambda_adv});
+  }
+  losses.push_back(alignment.adversarial_loss);
+  losses.push_back(alignment.discriminator_loss);
+  return at::stack(losses);
+}
+
+StepLosses SelectiveStep::run(const StepBatch& batch, double rate_factor, const Random& stream) {
+  StepLosses losses = accumulate(batch, stream);
+  update(rate_factor);
+  return losses;
+}
+
+}  // namespace tributary

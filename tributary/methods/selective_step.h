@@ -1,0 +1,56 @@
+// One training step of selective self-training (Eq. 14): every source sees the mixed, the confident and the unconfident
+// batch; cross-entropy, information maximisation and the joint adversary pull together; one update.
+#pragma once
+
+#include <vector>
+
+#include "tributary/adapt/mixup.h"
+#include "tributary/methods/selective_options.h"
+#include "tributary/model/ensemble.h"
+#include "tributary/train/sgd.h"
+
+namespace tributary {
+
+// What a step works on. Pictures come as every source wants them (see `views`).
+struct StepBatch {
+  std::vector<Tensor> confident;    // x_l, [b, 3, s, s] a source
+  Tensor label;                     // y~, int64 [b]
+  std::vector<Tensor> unconfident;  // x_u; empty if too few are left to align with
+  Mixing mixing;                    // unused without mixup
+};
+
+// The losses of a step in the order of `MeanLosses`: cross-entropy and information of each source, adversarial and
+// discriminator. On the device, float [2 m + 2].
+using StepLosses = Tensor;
+
+// The forward passes of a source within a step, in their order.
+enum class StepPass : uint64_t { kMixed = 0, kConfident = 1, kUnconfident = 2 };
+
+// The dropout masks of one forward pass of a step whose randomness is `stream`.
+Noise step_noise(const Random& stream, int64_t source, StepPass pass, torch::Device device);
+
+class SelectiveStep {
+ public:
+  // Trains the backbones and bottlenecks of `ensemble`, which must outlive it. Classifiers stay as they are.
+  SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options);
+
+  // `rate_factor` multiplies the learning rates of the sources; `stream` is the step's randomness.
+  StepLosses run(const StepBatch& batch, double rate_factor, const Random& stream);
+
+  // The two halves of `run`, for those who want to look at the gradients in between.
+  StepLosses accumulate(const StepBatch& batch, const Random& stream);
+  void update(double rate_factor) { optimiser_.step(rate_factor); }
+
+  const Adversary& adversary() const { return adversary_; }
+
+ private:
+  struct Source;
+  Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Random& stream);
+
+  Ensemble& ensemble_;
+  SelectiveOptions options_;
+  Sgd optimiser_;
+  Adversary adversary_;
+};
+
+}  // namespace tributary

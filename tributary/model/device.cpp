@@ -1,0 +1,26 @@
+#include "tributary/model/device.h"
+
+#include <ATen/Parallel.h>
+#include <torch/cuda.h>
+
+#include "tributary/base/error.h"
+
+namespace tributary {
+
+torch::Device resolve_device(DeviceChoice choice) {
+  const bool available = torch::cuda::is_available();
+  if (choice == DeviceChoice::kCuda && !available)
+    input_error("--device cuda: no usable GPU here (or a LibTorch without CUDA); use --device cpu");
+  return choice == DeviceChoice::kCpu || !available ? torch::Device(torch::kCPU) : torch::Device(torch::kCUDA, 0);
+}
+
+void synchronise(torch::Device device) {
+  if (device.is_cuda()) torch::cuda::synchronize();
+}
+
+int set_threads(int threads) {
+  if (threads > 0) at::set_num_threads(threads);
+  return at::get_num_threads();
+}
+
+}  // namespace tributary

@@ -1,0 +1,22 @@
+// Where the work is done.
+#pragma once
+
+#include <string>
+
+#include "tributary/base/tensor.h"
+
+namespace tributary {
+
+enum class DeviceChoice { kAuto, kCpu, kCuda };
+
+// The device of that name; auto takes a GPU where there is one. Asking for one that is not there is an InputError.
+torch::Device resolve_device(DeviceChoice choice);
+
+// Waits until everything asked of the device is done, so that a clock can be read.
+void synchronise(torch::Device device);
+
+// Threads of the CPU's tensor operations; 0 leaves the choice to the machine. Part of a run's identity: another number
+// sums in another order. Returns the number in use.
+int set_threads(int threads);
+
+}  // namespace tributary

@@ -1,0 +1,26 @@
+// Several sources and how they are put together: what goes into an adaptation and what comes out of it.
+#pragma once
+
+#include <vector>
+
+#include "tributary/model/mixture.h"
+#include "tributary/model/source_model.h"
+
+namespace tributary {
+
+struct Ensemble {
+  std::vector<SourceModel> sources;
+  Mixture mixture;
+
+  int64_t size() const { return static_cast<int64_t>(sources.size()); }
+  const std::vector<std::string>& classes() const { return sources.front().info().classes; }
+  int input_size() const { return sources.front().info().input_size; }
+  int64_t joint_width() const;  // sum of the feature widths
+  void to(torch::Device device);
+};
+
+// Throws an InputError that names both files unless all sources know the same classes in the same order and take
+// pictures of the same size. `files` says where each source came from.
+void require_compatible(const std::vector<SourceModel>& sources, const std::vector<std::string>& files);
+
+}  // namespace tributary

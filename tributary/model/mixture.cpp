@@ -1,0 +1,47 @@
+#include "tributary/model/mixture.h"
+
+namespace tributary {
+namespace {
+
+// Shares of the votes. Where several classes lead, the mean probability decides; adding less than half a vote of it
+// to every class changes no other order.
+Tensor vote(const Tensor& logits) {
+  const auto sources = static_cast<double>(logits.size(0));
+  const Tensor share = at::one_hot(logits.argmax(-1), logits.size(2)).to(logits.scalar_type()).mean(0);
+  const Tensor ballot = share + logits.softmax(-1).mean(0) * (0.25 / sources);
+  return ballot / ballot.sum(-1, true);
+}
+
+}  // namespace
+
+const std::vector<std::pair<std::string, Combination>>& combination_names() {
+  static const std::vector<std::pair<std::string, Combination>> names = {
+      {"mean_prob", Combination::kMeanProbability},
+      {"mean_logit", Combination::kMeanLogit},
+      {"vote", Combination::kVote},
+      {"weighted_logits", Combination::kWeightedLogits},
+      {"weighted_probabilities", Combination::kWeightedProbabilities},
+  };
+  return names;
+}
+
+Tensor combine(const Tensor& logits, const Mixture& mixture) {
+  const auto weighted = [&](const Tensor& parts) {
+    return at::tensordot(mixture.weights.to(parts.device()), parts, {0}, {0});
+  };
+  switch (mixture.rule) {
+    case Combination::kMeanProbability:
+      return logits.softmax(-1).mean(0);
+    case Combination::kMeanLogit:
+      return logits.mean(0).softmax(-1);
+    case Combination::kVote:
+      return vote(logits);
+    case Combination::kWeightedLogits:
+      return weighted(logits).softmax(-1);
+    case Combination::kWeightedProbabilities:
+      return weighted(logits.softmax(-1));
+  }
+  return {};
+}
+
+}  // namespace tributary

@@ -1,0 +1,165 @@
+#include "tributary/model/model_file.h"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "tributary/base/error.h"
+#include "tributary/model/safetensors.h"
+
+namespace tributary {
+namespace {
+
+constexpr const char* kFormat = "tributary-1";
+
+// Tensors on their way to a file. `kept` owns the contiguous host copies that the entries point to.
+struct Outgoing {
+  std::vector<TensorEntry> entries;
+  std::vector<Tensor> kept;
+
+  void add(const std::string& name, const Tensor& value) {
+    const Tensor host = value.detach().to(torch::kCPU).contiguous();
+    const bool integer = host.scalar_type() == torch::kInt64;
+    TRIBUTARY_CHECK(integer || host.scalar_type() == torch::kFloat32, "{} is neither int64 nor float32", name);
+    kept.push_back(host);
+    entries.push_back({name,
+                       integer ? DType::I64 : DType::F32,
+                       host.sizes().vec(),
+                       {static_cast<const uint8_t*>(host.data_ptr()), host.nbytes()}});
+  }
+
+  void add(const std::string& prefix, const NamedTensors& tensors) {
+    for (const NamedTensor& tensor : tensors) add(prefix + tensor.name, tensor.value);
+  }
+};
+
+Tensor incoming(const SafetensorsFile& file, const std::string& name) {
+  const TensorEntry& entry = file.at(name);
+  if (entry.dtype != DType::F32 && entry.dtype != DType::I64)
+    input_error("{}: tensor {} has type {}, expected F32 or I64", file.name(), name, name_of(entry.dtype));
+  Tensor value = torch::empty(entry.shape, entry.dtype == DType::I64 ? torch::kInt64 : torch::kFloat32);
+  if (!entry.data.empty()) std::memcpy(value.data_ptr(), entry.data.data(), entry.data.size());
+  if (!value.isfinite().all().item<bool>())
+    input_error("{}: tensor {} holds NaN or infinite values; train this model again", file.name(), name);
+  return value;
+}
+
+const std::string& described(const SafetensorsFile& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end())
+    input_error(
+        "{} is a safetensors file but not a model of ours (no '{}' in its metadata); write one with: tributary train",
+        file.name(), key);
+  return found->second;
+}
+
+// "source" or "mixture".
+std::string kind_of(const SafetensorsFile& file) {
+  const std::string& format = described(file, "format");
+  if (format != kFormat) input_error("{} is of format '{}', this program reads '{}'", file.name(), format, kFormat);
+  return described(file, "kind");
+}
+
+SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const std::string& prefix) {
+  SourceModel source(info, Random(0));
+  NamedTensors state = source.state();
+  for (NamedTensor& tensor : state) {
+    const Tensor value = incoming(file, prefix + tensor.name);
+    if (value.sizes() != tensor.value.sizes() || value.scalar_type() != tensor.value.scalar_type())
+      input_error(
+          "{}: tensor {} has another shape or type than {} with {} classes needs; the file is damaged or not ours",
+          file.name(), prefix + tensor.name, info.architecture, info.classes.size());
+    tensor.value = value;
+  }
+  source.restore(state);
+  return source;
+}
+
+SourceModel assemble_source(const SafetensorsFile& file) {
+  const ModelInfo info = model_info_from_json(described(file, "model"), file.name());
+  return assemble(file, info, "");
+}
+
+Combination rule_named(const std::string& name, const std::string& file) {
+  for (const auto& [known, rule] : combination_names())
+    if (known == name) return rule;
+  input_error("{}: there is no mixture rule '{}'", file, name);
+}
+
+std::string name_of_rule(Combination rule) {
+  for (const auto& [name, known] : combination_names())
+    if (known == rule) return name;
+  return {};
+}
+
+Ensemble assemble_mixture(const SafetensorsFile& file) {
+  Ensemble ensemble;
+  nlohmann::json infos;
+  try {
+    infos = nlohmann::json::parse(described(file, "sources"));
+  } catch (const nlohmann::json::exception&) {
+    input_error("{}: its list of sources is not JSON; the file is damaged", file.name());
+  }
+  if (!infos.is_array() || infos.empty()) input_error("{}: its list of sources is empty", file.name());
+  for (size_t j = 0; j < infos.size(); ++j)
+    ensemble.sources.push_back(
+        assemble(file, model_info_from_json(infos[j].dump(), file.name()), fmt::format("source.{}.", j)));
+  require_compatible(ensemble.sources, std::vector<std::string>(infos.size(), file.name()));
+  ensemble.mixture.rule = rule_named(described(file, "rule"), file.name());
+  if (file.find("weights")) {
+    ensemble.mixture.weights = incoming(file, "weights");
+    if (ensemble.mixture.weights.sizes() != torch::IntArrayRef({ensemble.size()}))
+      input_error("{}: its weights do not fit its {} sources", file.name(), ensemble.size());
+  } else if (ensemble.mixture.rule == Combination::kWeightedLogits ||
+             ensemble.mixture.rule == Combination::kWeightedProbabilities) {
+    input_error("{}: the mixture's weights are missing; the file is damaged", file.name());
+  }
+  return ensemble;
+}
+
+}  // namespace
+
+void save_source(const std::string& path, const SourceModel& source) {
+  Outgoing out;
+  out.add("", source.state());
+  write_safetensors(path, out.entries, {{"format", kFormat}, {"kind", "source"}, {"model", to_json(source.info())}});
+}
+
+void save_ensemble(const std::string& path, const Ensemble& ensemble) {
+  Outgoing out;
+  nlohmann::json infos = nlohmann::json::array();
+  for (size_t j = 0; j < ensemble.sources.size(); ++j) {
+    out.add(fmt::format("source.{}.", j), ensemble.sources[j].state());
+    infos.push_back(nlohmann::json::parse(to_json(ensemble.sources[j].info())));
+  }
+  if (ensemble.mixture.weights.defined()) out.add("weights", ensemble.mixture.weights);
+  write_safetensors(path, out.entries,
+                    {{"format", kFormat},
+                     {"kind", "mixture"},
+                     {"sources", infos.dump()},
+                     {"rule", name_of_rule(ensemble.mixture.rule)}});
+}
+
+SourceModel load_source(const std::string& path) {
+  const SafetensorsFile file = SafetensorsFile::read(path);
+  const std::string kind = kind_of(file);
+  if (kind != "source")
+    input_error("{} is a {}, not a single source; it can be evaluated but not adapted again", path, kind);
+  return assemble_source(file);
+}
+
+Ensemble load_ensemble(const std::string& path) {
+  const SafetensorsFile file = SafetensorsFile::read(path);
+  if (kind_of(file) == "mixture") return assemble_mixture(file);
+  Ensemble ensemble;
+  ensemble.sources.push_back(assemble_source(file));
+  return ensemble;
+}
+
+Ensemble load_sources(const std::vector<std::string>& paths) {
+  Ensemble ensemble;
+  for (const std::string& path : paths) ensemble.sources.push_back(load_source(path));
+  require_compatible(ensemble.sources, paths);
+  return ensemble;
+}
+
+}  // namespace tributary

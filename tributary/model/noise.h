@@ -1,0 +1,31 @@
+// The randomness of one forward pass in training: dropout masks.
+//
+// Dropout takes its masks from here instead of a global generator, so that they depend on the key of the pass alone
+// (seed, round, step, source, pass) and are the same on every device; a test can read them back and hand them to
+// another implementation. A forward pass with a `Noise` is a training pass, one without is an evaluation.
+#pragma once
+
+#include <vector>
+
+#include "tributary/base/random.h"
+#include "tributary/base/tensor.h"
+
+namespace tributary {
+
+class Noise {
+ public:
+  Noise(Random stream, torch::Device device) : stream_(stream), device_(device) {}
+
+  // A mask of the given shape: 0 with probability `drop`, else 1 / (1 - drop).
+  Tensor mask(torch::IntArrayRef shape, double drop);
+
+  // Every mask drawn so far, in order.
+  const std::vector<Tensor>& drawn() const { return drawn_; }
+
+ private:
+  Random stream_;
+  torch::Device device_;
+  std::vector<Tensor> drawn_;
+};
+
+}  // namespace tributary

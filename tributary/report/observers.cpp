@@ -1,0 +1,93 @@
+#include "tributary/report/observers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "tributary/adapt/information.h"
+#include "tributary/base/text.h"
+#include "tributary/eval/metrics.h"
+#include "tributary/train/evaluate.h"
+
+namespace tributary {
+namespace {
+
+double mean_of(const std::vector<double>& values) {
+  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::vector<double> numbers(const Tensor& tensor) {
+  const Tensor host = tensor.to(torch::kCPU, torch::kFloat64).contiguous();
+  return {host.data_ptr<double>(), host.data_ptr<double>() + host.numel()};
+}
+
+std::string head_of(int64_t round, int64_t rounds) {
+  return fmt::format("round {:>{}}/{}", round, std::to_string(rounds).size(), rounds);
+}
+
+}  // namespace
+
+void ProgressObserver::on_step(const StepEvent& event) {
+  const double within = static_cast<double>(event.step) / static_cast<double>(event.steps);
+  const double done = (static_cast<double>(event.round - 1) + within) / static_cast<double>(event.rounds);
+  progress_.update(done, head_of(event.round, event.rounds), facts_);
+}
+
+void ProgressObserver::on_round(const RoundEvent& event) {
+  if (event.round == 0) {
+    facts_ = fmt::format("confident {} of {} at the start", thousands(event.initial_confident),
+                         thousands(event.probabilities.size(0)));
+  } else {
+    facts_ = fmt::format("confident {} of {}   IM {:.2f}", thousands(event.trained->confident.size(0)),
+                         thousands(event.probabilities.size(0)), mean_of(event.losses.information));
+    if (event.losses.aligned) facts_ += fmt::format("   align {:.2f}", event.losses.adversarial);
+    facts_ +=
+        fmt::format("   {} pictures/s",
+                    thousands(static_cast<int64_t>(static_cast<double>(event.pictures) / event.training_seconds)));
+  }
+  progress_.milestone(head_of(event.round, event.rounds), facts_);
+}
+
+nlohmann::json round_metrics(const RoundEvent& event) {
+  nlohmann::json object = {{"round", event.round},
+                           {"rounds", event.rounds},
+                           {"pictures", event.probabilities.size(0)},
+                           {"initial_confident", event.initial_confident},
+                           {"weights", numbers(event.weights)},
+                           {"weight_sum", event.weights.abs().sum().item<double>()},
+                           {"mean_confidence", std::get<0>(event.score.max(-1)).mean().item<double>()},
+                           {"entropy", entropy(event.probabilities).mean().item<double>()},
+                           {"marginal_entropy", entropy(event.probabilities.mean(0)).item<double>()},
+                           {"seconds", event.seconds}};
+  if (event.trained) {
+    object["confident"] = event.trained->confident.size(0);
+    object["cross_entropy"] = event.losses.cross_entropy;
+    object["information"] = event.losses.information;
+    if (event.losses.aligned) {
+      object["adversarial"] = event.losses.adversarial;
+      object["discriminator"] = event.losses.discriminator;
+    }
+    object["pictures_per_second"] = static_cast<double>(event.pictures) / event.training_seconds;
+  }
+  return object;
+}
+
+void MetricsObserver::on_round(const RoundEvent& event) {
+  folder_.add_metrics(round_metrics(event));
+}
+
+AccuracyObserver::AccuracyObserver(const LabelledImages& test, torch::Device device)
+    : images_(test.images, device), label_(torch::tensor(test.labels.values, torch::kInt64).to(device)) {}
+
+void AccuracyObserver::on_round(const RoundEvent& event) {
+  torch::NoGradGuard no_grad;
+  rounds_.push_back(accuracy_of(combine(evaluate_logits(*event.ensemble, images_), event.ensemble->mixture), label_));
+}
+
+double AccuracyObserver::oracle_best() const {
+  return *std::max_element(rounds_.begin(), rounds_.end());
+}
+
+}  // namespace tributary

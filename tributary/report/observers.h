@@ -1,0 +1,55 @@
+// Listeners to an adaptation: the progress line, the metrics log, and accuracy for those who have labels.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "tributary/data/image_set.h"
+#include "tributary/methods/observer.h"
+#include "tributary/report/progress.h"
+#include "tributary/report/run_folder.h"
+#include "tributary/train/batches.h"
+
+namespace tributary {
+
+class ProgressObserver : public Observer {
+ public:
+  explicit ProgressObserver(Progress& progress) : progress_(progress) {}
+  void on_step(const StepEvent& event) override;
+  void on_round(const RoundEvent& event) override;
+
+ private:
+  Progress& progress_;
+  std::string facts_;
+};
+
+// The label-free facts of a round as one object.
+nlohmann::json round_metrics(const RoundEvent& event);
+
+class MetricsObserver : public Observer {
+ public:
+  explicit MetricsObserver(RunFolder& folder) : folder_(folder) {}
+  void on_round(const RoundEvent& event) override;
+
+ private:
+  RunFolder& folder_;
+};
+
+// Follows the accuracy on a labelled set, which the method never sees. The last round's is the result; the best one is
+// picked with labels and only says what better stopping could give.
+class AccuracyObserver : public Observer {
+ public:
+  AccuracyObserver(const LabelledImages& test, torch::Device device);
+  void on_round(const RoundEvent& event) override;
+
+  double last() const { return rounds_.back(); }
+  double oracle_best() const;
+  const std::vector<double>& rounds() const { return rounds_; }  // round 0 first
+
+ private:
+  DeviceImages images_;
+  Tensor label_;
+  std::vector<double> rounds_;
+};
+
+}  // namespace tributary

@@ -1,0 +1,72 @@
+#include "tributary/report/run_folder.h"
+
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/base/options.h"
+
+namespace tributary {
+
+namespace fs = std::filesystem;
+
+RunFolder::RunFolder(std::string path, std::string config) : path_(std::move(path)), config_(std::move(config)) {
+  std::error_code error;
+  if (!fs::exists(path_, error)) {
+    require_writable_target(path_);
+    return;
+  }
+  if (!fs::is_directory(path_, error)) input_error("{} is a file; give a folder for the run with --run", path_);
+  if (!fs::exists(file("config.toml"), error)) {
+    if (!fs::is_empty(path_, error))
+      input_error("{} holds files that are not a run; give another folder with --run", path_);
+    require_writable_target(file("config.toml"));
+    return;
+  }
+  const auto lines = differences(read_text(file("config.toml")), config_);
+  if (!lines.empty())
+    input_error("{} holds another run ({}); give another folder with --run", path_, fmt::join(lines, "; "));
+  finished_ = fs::exists(file("DONE"), error);
+}
+
+void RunFolder::begin() {
+  make_folder(path_);
+  write_file_atomically(file("config.toml"), config_);
+  metrics_.open(file("metrics.jsonl"), std::ios::trunc);
+  if (!metrics_) work_error("cannot write {}", file("metrics.jsonl"));
+}
+
+void RunFolder::add_metrics(const nlohmann::json& object) {
+  metrics_ << object.dump() << '\n' << std::flush;
+  if (!metrics_) work_error("cannot write {}; is the disk full?", file("metrics.jsonl"));
+}
+
+void RunFolder::finish(const nlohmann::json& summary) {
+  write_file_atomically(file("summary.json"), summary.dump(2) + "\n");
+  write_file_atomically(file("DONE"), "");
+  finished_ = true;
+}
+
+nlohmann::json RunFolder::summary() const {
+  try {
+    return nlohmann::json::parse(read_text(file("summary.json")));
+  } catch (const nlohmann::json::exception&) {
+    input_error("{} is damaged; remove {} and run again", file("summary.json"), path_);
+  }
+}
+
+std::string model_path(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return path;
+  if (!fs::exists(path + "/config.toml", error))
+    input_error("{} is not a run folder (no config.toml); give a run folder or a model file", path);
+  if (!fs::exists(path + "/DONE", error))
+    input_error("{} holds no finished run; finish it with the command that began it: tributary adapt --run {} ...",
+                path, path);
+  return path + "/model.safetensors";
+}
+
+}  // namespace tributary

@@ -1,0 +1,46 @@
+// A run on disk: one folder that says what was asked for, what happened and what came out.
+//
+//   config.toml        every option that makes the run what it is
+//   metrics.jsonl      one object a round
+//   model.safetensors  the adapted mixture
+//   predictions.csv    the target pictures with their classes
+//   summary.json       the figures of the last round
+//   DONE               written last
+//
+// The same command on a finished run says so; another configuration on the same folder is refused.
+#pragma once
+
+#include <fstream>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace tributary {
+
+class RunFolder {
+ public:
+  // Looks at `path` without changing anything. `config` is the TOML text of this run. An InputError if the folder holds
+  // another run (with the differences) or something else, or cannot be made.
+  RunFolder(std::string path, std::string config);
+
+  bool finished() const { return finished_; }
+  const std::string& path() const { return path_; }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+  // Makes the folder and writes config.toml; metrics of an interrupted run are begun anew.
+  void begin();
+  void add_metrics(const nlohmann::json& object);
+  // Writes the summary and the mark of a finished run.
+  void finish(const nlohmann::json& summary);
+  // The summary of a finished run.
+  nlohmann::json summary() const;
+
+ private:
+  std::string path_, config_;
+  bool finished_ = false;
+  std::ofstream metrics_;
+};
+
+// The model file that `path` stands for: itself, or that of a run folder. An InputError if the run is not finished.
+std::string model_path(const std::string& path);
+
+}  // namespace tributary

@@ -1,0 +1,67 @@
+// Pictures on the compute device: decoded once, normalised and augmented there, whole batches at a time.
+#pragma once
+
+#include <vector>
+
+#include "tributary/base/random.h"
+#include "tributary/base/tensor.h"
+#include "tributary/data/image_set.h"
+#include "tributary/model/source_model.h"
+
+namespace tributary {
+
+// A set of pictures as one uint8 tensor on the device. Its rows are stored as height, width, channel, which is the
+// channels-last layout that convolutions like best.
+class DeviceImages {
+ public:
+  DeviceImages(const ImageSet& images, torch::Device device);
+
+  int64_t size() const { return pixels_.size(0); }
+  torch::Device device() const { return pixels_.device(); }
+  // The pictures at `index` (int64, on any device) or in rows [begin, end), as float [n, 3, h, w] in 0..1.
+  Tensor gather(const Tensor& index) const;
+  Tensor rows(int64_t begin, int64_t end) const;
+
+ private:
+  Tensor pixels_;
+};
+
+// (x - mean) / deviation, a channel each.
+Tensor normalise(const Tensor& pixels, const Normalisation& normalisation);
+
+// The batch as every source wants it. Sources of equal normalisation share one tensor.
+std::vector<Tensor> views(const Tensor& pixels, const std::vector<SourceModel>& sources);
+
+// Random changes of training pictures. Off by default, as spec 10 has it for digits.
+struct Augmentation {
+  int64_t shift = 0;    // pad by this many black pixels and crop back at a random place
+  double flip = 0;      // probability of a mirror image
+  double grey = 0;      // probability of a grey picture
+  double rotation = 0;  // largest rotation in degrees
+};
+
+// Each picture of the batch [n, 3, h, w] changed by draws of its own.
+Tensor augment(const Tensor& pixels, const Augmentation& augmentation, Random random);
+
+// Indices in shuffled order, batch by batch, sweep after sweep. A sweep ends with a partial batch; a batch of fewer
+// than two samples is left out, because BatchNorm cannot be trained on it (spec 00, D1).
+class Sampler {
+ public:
+  // `index` int64 [n] with n >= 2. Sweep s is shuffled by child s of `random`.
+  Sampler(const Tensor& index, int64_t batch, Random random);
+
+  // The next batch's positions in `index`.
+  Tensor next();
+  // Whether the current sweep is used up.
+  bool exhausted() const { return begin_ >= count_; }
+  void restart();
+
+ private:
+  int64_t count_, batch_;
+  Random random_;
+  uint64_t sweep_ = 0;
+  int64_t begin_ = 0;
+  Tensor order_;
+};
+
+}  // namespace tributary

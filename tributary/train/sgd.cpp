@@ -1,0 +1,46 @@
+#include "tributary/train/sgd.h"
+
+namespace tributary {
+
+Sgd::Sgd(std::vector<SgdGroup> groups, SgdOptions options) : options_(options) {
+  for (const SgdGroup& group : groups) {
+    Group own{{}, {}, group.rate};
+    for (const NamedTensor& parameter : group.parameters) {
+      own.parameters.push_back(parameter.value);
+      own.velocity.push_back(torch::zeros_like(parameter.value.detach()));
+    }
+    groups_.push_back(std::move(own));
+  }
+}
+
+void Sgd::zero_gradients() {
+  for (Group& group : groups_)
+    for (Tensor& parameter : group.parameters) parameter.mutable_grad() = Tensor();
+}
+
+void Sgd::step(double factor) {
+  torch::NoGradGuard no_grad;
+  for (Group& group : groups_) {
+    std::vector<Tensor> values, velocity, slopes;
+    for (size_t i = 0; i < group.parameters.size(); ++i) {
+      if (!group.parameters[i].grad().defined()) continue;
+      values.push_back(group.parameters[i].detach());
+      velocity.push_back(group.velocity[i]);
+      slopes.push_back(group.parameters[i].grad());
+    }
+    if (values.empty()) continue;
+    // The gradients' own memory serves as scratch: nobody reads it after the step.
+    at::_foreach_add_(slopes, values, options_.weight_decay);
+    if (options_.momentum > 0) {
+      at::_foreach_mul_(velocity, options_.momentum);
+      at::_foreach_add_(velocity, slopes, 1);
+      if (options_.nesterov)
+        at::_foreach_add_(slopes, velocity, options_.momentum);
+      else
+        slopes = velocity;
+    }
+    at::_foreach_add_(values, slopes, -group.rate * factor);
+  }
+}
+
+}  // namespace tributary

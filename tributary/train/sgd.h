@@ -1,0 +1,39 @@
+// Stochastic gradient descent with momentum and weight decay, as torch.optim.SGD computes it.
+#pragma once
+
+#include <vector>
+
+#include "tributary/model/layers.h"
+
+namespace tributary {
+
+struct SgdOptions {
+  double momentum = 0.9;
+  double weight_decay = 1e-3;  // on every parameter, biases and BatchNorm included
+  bool nesterov = true;
+};
+
+// Parameters that share a learning rate.
+struct SgdGroup {
+  NamedTensors parameters;
+  double rate;
+};
+
+class Sgd {
+ public:
+  Sgd(std::vector<SgdGroup> groups, SgdOptions options);
+
+  void zero_gradients();
+  // One step with every group's rate times `factor`. Momentum persists from step to step.
+  void step(double factor);
+
+ private:
+  struct Group {
+    std::vector<Tensor> parameters, velocity;
+    double rate;
+  };
+  std::vector<Group> groups_;
+  SgdOptions options_;
+};
+
+}  // namespace tributary

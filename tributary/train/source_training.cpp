@@ -1,0 +1,135 @@
+#include "tributary/train/source_training.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tributary/base/error.h"
+#include "tributary/eval/metrics.h"
+#include "tributary/model/backbone.h"
+#include "tributary/train/evaluate.h"
+#include "tributary/train/schedule.h"
+
+namespace tributary {
+namespace {
+
+LabelledImages subset(const LabelledImages& data, const std::vector<int64_t>& index) {
+  LabelledImages part;
+  part.labels.classes = data.labels.classes;
+  part.images.height = data.images.height;
+  part.images.width = data.images.width;
+  part.images.pixels.reserve(index.size() * static_cast<size_t>(data.images.picture_bytes()));
+  for (const int64_t i : index) {
+    const uint8_t* picture = data.images.picture(i);
+    part.images.names.push_back(data.images.names[i]);
+    part.images.pixels.insert(part.images.pixels.end(), picture, picture + data.images.picture_bytes());
+    part.labels.values.push_back(data.labels.values[i]);
+  }
+  return part;
+}
+
+std::vector<SgdGroup> groups_of(const SourceModel& model, const SourceTrainingOptions& options) {
+  const double own = architecture(model.info().architecture).backbone_rate;
+  return {{model.backbone_parameters(), options.rate_backbone > 0 ? options.rate_backbone : own},
+          {model.bottleneck_parameters(), options.rate_head},
+          {model.classifier_parameters(), options.rate_head}};
+}
+
+// Batches in one sweep, those too small for BatchNorm not counted.
+int64_t batches_a_sweep(int64_t count, int64_t batch) {
+  return count / batch + (count % batch >= 2 ? 1 : 0);
+}
+
+}  // namespace
+
+void declare(OptionTable& table, SourceTrainingOptions& options) {
+  const std::string section = "train";
+  table.integer(section, "epochs", &options.epochs, 1, 100000, "passes over the training pictures");
+  table.integer(section, "batch", &options.batch, 2, 65536, "pictures a batch");
+  table.number(section, "label_smoothing", &options.label_smoothing, 0, 0.99,
+               "share of a label that goes to all classes");
+  table.number(section, "rate_backbone", &options.rate_backbone, 0, 10,
+               "learning rate of the backbone; 0 takes the architecture's own");
+  table.number(section, "rate_head", &options.rate_head, 0, 10, "learning rate of bottleneck and classifier");
+  table.number(section, "momentum", &options.sgd.momentum, 0, 0.9999, "momentum");
+  table.number(section, "weight_decay", &options.sgd.weight_decay, 0, 1, "weight decay, on every parameter");
+  table.flag(section, "nesterov", &options.sgd.nesterov, "Nesterov momentum");
+  table.choice(section, "wn_init", &options.classifier_init,
+               {{"uniform", WeightNormInit::kUniform}, {"xavier", WeightNormInit::kXavier}},
+               "first weights of the classifier");
+  table.choice(section, "checkpoint", &options.checkpoint, {{"best", Checkpoint::kBest}, {"last", Checkpoint::kLast}},
+               "which iterate to keep: the best on the validation split, or the last");
+  table.number(section, "train_share", &options.train_share, 0.01, 0.99,
+               "share of the pictures that trains where no validation set is given");
+  table.flag(section, "full", &options.full, "train on all pictures and still validate on the rest of the split");
+  table.integer(section, "augment_shift", &options.augmentation.shift, 0, 512,
+                "random shift of training pictures, pixels");
+  table.number(section, "augment_flip", &options.augmentation.flip, 0, 1, "probability of a mirror image");
+  table.number(section, "augment_grey", &options.augmentation.grey, 0, 1, "probability of a grey picture");
+  table.number(section, "augment_rotation", &options.augmentation.rotation, 0, 180, "largest random rotation, degrees");
+}
+
+Tensor smoothed_cross_entropy(const Tensor& logits, const Tensor& label, double smoothing) {
+  const Tensor log_probability = logits.log_softmax(-1);
+  return (1 - smoothing) * at::nll_loss(log_probability, label) - smoothing * log_probability.mean(-1).mean();
+}
+
+Split split_for_validation(const LabelledImages& data, double share, bool full, uint64_t seed) {
+  const int64_t count = data.images.size();
+  const auto first = static_cast<int64_t>(std::floor(share * static_cast<double>(count)));
+  if (first < 2 || first >= count)
+    input_error("{} pictures are too few to train on and keep some for validation; give more, or --validation DATA",
+                count);
+  const std::vector<int64_t> order = Random(seed, Purpose::kSplit).permutation(count);
+  const std::vector<int64_t> rest(order.begin() + first, order.end());
+  Split split;
+  split.training = full ? data : subset(data, {order.begin(), order.begin() + first});
+  split.validation = subset(data, rest);
+  return split;
+}
+
+void BestCopy::offer(double accuracy, const SourceModel& model) {
+  if (accuracy < accuracy_) return;
+  accuracy_ = accuracy;
+  state_ = copy_of(model.state());
+}
+
+double train_source(SourceModel& model, const LabelledImages& training, const LabelledImages& validation,
+                    const SourceTrainingOptions& options, uint64_t seed,
+                    const std::function<void(const SourceTrainingProgress&)>& progress) {
+  if (training.images.size() < 2)
+    input_error("training needs at least 2 pictures, there are {}", training.images.size());
+  const torch::Device device = model.device();
+  const DeviceImages images(training.images, device);
+  const DeviceImages validation_images(validation.images, device);
+  const Tensor label = torch::tensor(training.labels.values, torch::kInt64).to(device);
+  const Tensor validation_label = torch::tensor(validation.labels.values, torch::kInt64).to(device);
+  Sgd optimiser(groups_of(model, options), options.sgd);
+  Sampler sampler(label, options.batch, Random(seed, Purpose::kShuffle));
+  const int64_t steps = options.epochs * batches_a_sweep(images.size(), options.batch);
+  const int64_t interval = std::max<int64_t>(1, steps / 10);
+  BestCopy best;
+  double accuracy = -1;
+  for (int64_t i = 1; i <= steps; ++i) {
+    const auto step = static_cast<uint64_t>(i);
+    const Tensor index = sampler.next().to(device);
+    const Tensor pixels = augment(images.gather(index), options.augmentation, Random(seed, Purpose::kAugment, {step}));
+    Noise noise(Random(seed, Purpose::kDropout, {step}), device);
+    const Tensor logits = model.classify(model.features(normalise(pixels, model.info().normalisation), &noise));
+    optimiser.zero_gradients();
+    const Tensor loss = smoothed_cross_entropy(logits, label.index_select(0, index), options.label_smoothing);
+    loss.backward();
+    optimiser.step(decay_factor(i, steps));
+    if (i % interval == 0 || i == steps) {
+      if (!std::isfinite(loss.item<double>()))
+        work_error("step {}: the loss is not finite; try smaller learning rates (--rate-backbone, --rate-head)", i);
+      accuracy = accuracy_of(evaluate(model, validation_images).logits, validation_label);
+      best.offer(accuracy, model);
+    }
+    if (progress) progress({i, steps, accuracy});
+  }
+  if (options.checkpoint == Checkpoint::kLast) return accuracy;
+  best.restore(model);
+  return best.accuracy();
+}
+
+}  // namespace tributary

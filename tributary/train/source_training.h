@@ -1,0 +1,66 @@
+// Source training (spec 10): one labelled domain in, one source model out.
+//
+// Label-smoothed cross-entropy, SGD with a decaying rate, and a true copy of the iterate that does best on the source's
+// own validation split. Only labels of the source are used.
+#pragma once
+
+#include <functional>
+
+#include "tributary/base/options.h"
+#include "tributary/data/image_set.h"
+#include "tributary/model/source_model.h"
+#include "tributary/train/batches.h"
+#include "tributary/train/sgd.h"
+
+namespace tributary {
+
+enum class Checkpoint { kBest, kLast };
+
+struct SourceTrainingOptions {
+  int64_t epochs = 30;
+  int64_t batch = 64;
+  double label_smoothing = 0.1;
+  double rate_backbone = 0;  // 0: the architecture's own
+  double rate_head = 1e-2;   // bottleneck and classifier
+  SgdOptions sgd;
+  WeightNormInit classifier_init = WeightNormInit::kUniform;
+  Checkpoint checkpoint = Checkpoint::kBest;
+  double train_share = 0.9;  // where no validation set is given: this share trains, the rest selects
+  bool full = false;         // train on everything and still validate on the rest of the split
+  Augmentation augmentation;
+};
+
+void declare(OptionTable& table, SourceTrainingOptions& options);
+
+// Mean over the batch of -sum_k q_k log softmax(z)_k with q = (1 - e) onehot + e / K.
+Tensor smoothed_cross_entropy(const Tensor& logits, const Tensor& label, double smoothing);
+
+// A split of one labelled set by a random permutation: floor(share n) for training, the rest for validation.
+struct Split {
+  LabelledImages training, validation;
+};
+Split split_for_validation(const LabelledImages& data, double share, bool full, uint64_t seed);
+
+// Keeps a copy of the model at its best accuracy so far; of equals the later one.
+class BestCopy {
+ public:
+  void offer(double accuracy, const SourceModel& model);
+  double accuracy() const { return accuracy_; }
+  void restore(SourceModel& model) const { model.restore(state_); }
+
+ private:
+  double accuracy_ = -1;
+  NamedTensors state_;
+};
+
+struct SourceTrainingProgress {
+  int64_t step, steps;
+  double accuracy;  // on the validation split at its last look, negative before the first
+};
+
+// Trains `model` in place, on the device it is on, and returns its validation accuracy.
+double train_source(SourceModel& model, const LabelledImages& training, const LabelledImages& validation,
+                    const SourceTrainingOptions& options, uint64_t seed,
+                    const std::function<void(const SourceTrainingProgress&)>& progress = {});
+
+}  // namespace tributary
