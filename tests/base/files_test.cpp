@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-using tributary::testing::message_of;
+using tributary::test::message_of;
 
 class Files : public ::testing::Test {
  protected:
@@ -36,7 +36,7 @@ class Files : public ::testing::Test {
     return names;
   }
 
-  tributary::testing::TempDir folder_;
+  tributary::test::TempDir folder_;
 };
 
 TEST_F(Files, WhatIsWrittenIsRead) {

@@ -12,15 +12,15 @@
 namespace tributary {
 namespace {
 
-using testing::encode_jpeg;
-using testing::encode_png;
-using testing::JpegKind;
-using testing::sample_picture;
+using test::encode_jpeg;
+using test::encode_png;
+using test::JpegKind;
+using test::sample_picture;
 
 using Bytes = std::vector<uint8_t>;
 
 std::string refusal(std::span<const uint8_t> bytes, const DecodeLimits& limits = {}) {
-  return testing::message_of<PictureError>([&] { decode_picture(bytes, limits); });
+  return test::message_of<PictureError>([&] { decode_picture(bytes, limits); });
 }
 
 // A PNG's width and height, with the checksum made right again.
@@ -63,7 +63,7 @@ TEST(DecodePicture, ReadsAPngBackExactly) {
 }
 
 TEST(DecodePicture, ReadsAJpegBackNearly) {
-  const Picture picture = testing::plain_picture(17, 23, 200, 100, 50);
+  const Picture picture = test::plain_picture(17, 23, 200, 100, 50);
   for (const JpegKind kind : {JpegKind::kRgb, JpegKind::kProgressive}) {
     const Picture decoded = decode_picture(encode_jpeg(picture, kind));
     EXPECT_EQ(decoded.height, 17);
@@ -83,7 +83,7 @@ TEST(DecodePicture, RepeatsTheGreyOfAGreyJpeg) {
 TEST(DecodePicture, TakesFourColoursAsAdobeStoresThem) {
   // Cyan, magenta, yellow and black all 0 is white paper; encode_jpeg stores ink inverted.
   for (const JpegKind kind : {JpegKind::kCmyk, JpegKind::kYcck}) {
-    const Picture decoded = decode_picture(encode_jpeg(testing::plain_picture(8, 8, 255, 0, 0), kind));
+    const Picture decoded = decode_picture(encode_jpeg(test::plain_picture(8, 8, 255, 0, 0), kind));
     EXPECT_NEAR(decoded.rgb[0], 255, 3);
     EXPECT_NEAR(decoded.rgb[1], 0, 3);
     EXPECT_NEAR(decoded.rgb[2], 0, 3);

@@ -59,7 +59,7 @@ TEST(Digits, AreTheSameToTheLastBitOnEveryMachine) {
   // 50 pictures of seed 1. A difference here means that some arithmetic is not exactly rounded on this platform: a
   // contracted multiply-add, or a function of libm. Whoever changes the drawing on purpose writes down the new values.
   const std::array<uint64_t, 5> expected = {0xc8d3d98f1ad7ef96, 0x051df5d2f683c372, 0xec956e88a102edd1,
-                                            0x7a0ee87aedca7225, 0xc6bf14875831ac05};
+                                            0x510333d358cd4aee, 0xc6bf14875831ac05};
   for (size_t i = 0; i < kDomains.size(); ++i) {
     EXPECT_EQ(fnv1a(make_digits(kDomains[i], 50, 1).images.pixels), expected[i]) << digit_domain_names()[i];
   }

@@ -46,16 +46,16 @@ TEST(TurnUpright, MovesEveryPixelAsTheStandardSays) {
 TEST(ExifOrientation, IsReadInBothByteOrders) {
   for (int orientation = 1; orientation <= 8; ++orientation) {
     for (const bool big_endian : {false, true})
-      EXPECT_EQ(exif_orientation(testing::exif_payload(orientation, big_endian)), orientation);
+      EXPECT_EQ(exif_orientation(test::exif_payload(orientation, big_endian)), orientation);
   }
 }
 
 TEST(ExifOrientation, IsUprightForValuesThatDoNotExist) {
-  for (const int value : {0, 9, 255, 65535}) EXPECT_EQ(exif_orientation(testing::exif_payload(value, true)), 1);
+  for (const int value : {0, 9, 255, 65535}) EXPECT_EQ(exif_orientation(test::exif_payload(value, true)), 1);
 }
 
 TEST(ExifOrientation, IsUprightWhereTheSegmentEndsEarly) {
-  const std::vector<uint8_t> payload = testing::exif_payload(6, false);
+  const std::vector<uint8_t> payload = test::exif_payload(6, false);
   const size_t end_of_value = payload.size() - 4 - 2;  // without the next directory's place and the padding
   for (size_t length = 0; length <= payload.size(); ++length) {
     // A copy of its own, so that a read behind the end is one behind an allocation.
@@ -65,7 +65,7 @@ TEST(ExifOrientation, IsUprightWhereTheSegmentEndsEarly) {
 }
 
 TEST(ExifOrientation, SurvivesEveryWrongByte) {
-  const std::vector<uint8_t> payload = testing::exif_payload(6, true);
+  const std::vector<uint8_t> payload = test::exif_payload(6, true);
   for (size_t at = 0; at < payload.size(); ++at) {
     for (const int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
       std::vector<uint8_t> wrong = payload;
@@ -78,14 +78,14 @@ TEST(ExifOrientation, SurvivesEveryWrongByte) {
 
 TEST(ExifOrientation, SurvivesADirectoryOutsideOfTheSegment) {
   for (const int where : {10, 11, 12, 13}) {  // the bytes of the directory's place
-    std::vector<uint8_t> wrong = testing::exif_payload(6, true);
+    std::vector<uint8_t> wrong = test::exif_payload(6, true);
     wrong[static_cast<size_t>(where)] = 0xff;
     EXPECT_EQ(exif_orientation(wrong), 1) << where;
   }
 }
 
 TEST(ExifOrientation, AlsoCountsAsALongNumber) {
-  std::vector<uint8_t> payload = testing::exif_payload(0, false);
+  std::vector<uint8_t> payload = test::exif_payload(0, false);
   const size_t entry = 6 + 8 + 2 + 12;
   payload[entry + 2] = 4;  // type LONG
   payload[entry + 8] = 3;
@@ -95,12 +95,12 @@ TEST(ExifOrientation, AlsoCountsAsALongNumber) {
 }
 
 TEST(DecodePicture, TurnsAJpegUpright) {
-  const Picture picture = testing::sample_picture(24, 16);
-  const std::vector<uint8_t> jpeg = testing::encode_jpeg(picture);
+  const Picture picture = test::sample_picture(24, 16);
+  const std::vector<uint8_t> jpeg = test::encode_jpeg(picture);
   const Picture stored = decode_picture(jpeg);
   for (int orientation = 1; orientation <= 8; ++orientation) {
     for (const bool big_endian : {false, true}) {
-      const auto turned = decode_picture(testing::with_app1(jpeg, testing::exif_payload(orientation, big_endian)));
+      const auto turned = decode_picture(test::with_app1(jpeg, test::exif_payload(orientation, big_endian)));
       const Picture expected = turn_upright(stored, orientation);
       EXPECT_EQ(turned.height, orientation >= 5 ? 16 : 24) << orientation;
       EXPECT_EQ(turned.rgb, expected.rgb) << orientation;
@@ -109,10 +109,10 @@ TEST(DecodePicture, TurnsAJpegUpright) {
 }
 
 TEST(DecodePicture, TakesAJpegWithBrokenExifAsUpright) {
-  const std::vector<uint8_t> jpeg = testing::encode_jpeg(testing::sample_picture(24, 16));
-  std::vector<uint8_t> payload = testing::exif_payload(6, true);
+  const std::vector<uint8_t> jpeg = test::encode_jpeg(test::sample_picture(24, 16));
+  std::vector<uint8_t> payload = test::exif_payload(6, true);
   payload.resize(20);
-  EXPECT_EQ(decode_picture(testing::with_app1(jpeg, payload)).rgb, decode_picture(jpeg).rgb);
+  EXPECT_EQ(decode_picture(test::with_app1(jpeg, payload)).rgb, decode_picture(jpeg).rgb);
 }
 
 }  // namespace

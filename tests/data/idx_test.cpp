@@ -11,7 +11,7 @@
 namespace tributary {
 namespace {
 
-using testing::TempDir;
+using test::TempDir;
 using Bytes = std::vector<uint8_t>;
 
 Bytes idx(std::vector<uint32_t> sizes, size_t body_bytes, uint8_t type = 8) {
@@ -48,7 +48,7 @@ Bytes joined(Bytes bytes, const Bytes& more) {
 
 // Expects an InputError that names the file and holds `part`.
 void expect_refused(const std::string& path, bool images, const std::string& part) {
-  const std::string message = testing::message_of<InputError>([&] {
+  const std::string message = test::message_of<InputError>([&] {
     if (images) {
       read_idx_images(path);
     } else {
@@ -203,7 +203,7 @@ TEST(WriteIdx, SaysWhatItCannotWrite) {
   const TempDir dir;
   const std::string below_a_file = dir.write("file", "x") + "/x-labels.idx";
   const Labels labels{{"a"}, {0}};
-  const std::string message = testing::message_of<InputError>([&] { write_idx_labels(below_a_file, labels); });
+  const std::string message = test::message_of<InputError>([&] { write_idx_labels(below_a_file, labels); });
   EXPECT_EQ(message.find("cannot write " + below_a_file), 0u) << message;
   EXPECT_THROW(write_idx_labels(dir / "missing/x-labels.idx", labels), InputError);
   EXPECT_THROW(write_idx_labels(dir / "x-labels.idx", {{}, {256}}), InputError);
@@ -241,7 +241,7 @@ TEST(LabelsPathFor, PrefersTheVariantOfTheImages) {
 
 TEST(LabelsPathFor, SaysWhereTheLabelsShouldBe) {
   const TempDir dir;
-  const std::string message = testing::message_of<InputError>([&] { labels_path_for(dir / "a-images.idx"); });
+  const std::string message = test::message_of<InputError>([&] { labels_path_for(dir / "a-images.idx"); });
   EXPECT_NE(message.find(dir / "a-labels.idx"), std::string::npos) << message;
   EXPECT_THROW(labels_path_for(dir / "digits.idx"), InputError);
 }

@@ -11,7 +11,7 @@
 namespace tributary {
 namespace {
 
-using testing::TempDir;
+using test::TempDir;
 
 // What a list says, as "name=label" a picture.
 std::vector<std::string> summary(const Listing& listing) {
@@ -84,12 +84,12 @@ TEST(ListFile, NamesTheLineOfAMissingPicture) {
   dir.write("a.jpg", "x");
   dir.folder("folder");
   const std::string list = dir.write("list.txt", "# first\na.jpg 0\nno such.jpg 1\n");
-  expect_said(testing::message_of<InputError>([&] { list_from_file(list, ""); }), {list, "line 3", "no such.jpg,"});
-  expect_said(testing::message_of<InputError>([&] { list_from_file(list, "/data"); }), {list, "line 2", "under /data"});
+  expect_said(test::message_of<InputError>([&] { list_from_file(list, ""); }), {list, "line 3", "no such.jpg,"});
+  expect_said(test::message_of<InputError>([&] { list_from_file(list, "/data"); }), {list, "line 2", "under /data"});
   const std::string absolute = dir.write("list.txt", "/no/such.jpg 1\n");
-  expect_said(testing::message_of<InputError>([&] { list_from_file(absolute, ""); }), {list, "line 1", "/no/such.jpg"});
+  expect_said(test::message_of<InputError>([&] { list_from_file(absolute, ""); }), {list, "line 1", "/no/such.jpg"});
   const std::string folder = dir.write("list.txt", "folder 1\n");
-  expect_said(testing::message_of<InputError>([&] { list_from_file(folder, ""); }), {list, "line 1", "folder"});
+  expect_said(test::message_of<InputError>([&] { list_from_file(folder, ""); }), {list, "line 1", "folder"});
 }
 
 TEST(ListFile, SurvivesLinesThatAreNoPaths) {
@@ -103,7 +103,7 @@ TEST(ListFile, SaysThatItListsNothing) {
   const TempDir dir;
   for (const char* text : {"", "\n\n", "# only a comment\n", "\r\n"}) {
     const std::string list = dir.write("list.txt", text);
-    expect_said(testing::message_of<InputError>([&] { list_from_file(list, ""); }), {list, "lists no pictures"});
+    expect_said(test::message_of<InputError>([&] { list_from_file(list, ""); }), {list, "lists no pictures"});
   }
 }
 
@@ -135,8 +135,8 @@ TEST(LabelledList, RefusesLabelsThatCannotBe) {
   for (const auto& [text, expected, parts] : cases) {
     const std::string list = dir.write("list.txt", text);
     SCOPED_TRACE(text);
-    expect_said(testing::message_of<InputError>([&] { list_from_labelled_file(list, "", expected); }), parts);
-    expect_said(testing::message_of<InputError>([&] { list_from_labelled_file(list, "", expected); }), {list});
+    expect_said(test::message_of<InputError>([&] { list_from_labelled_file(list, "", expected); }), parts);
+    expect_said(test::message_of<InputError>([&] { list_from_labelled_file(list, "", expected); }), {list});
   }
 }
 

@@ -16,9 +16,9 @@
 namespace tributary {
 namespace {
 
-using testing::encode_jpeg;
-using testing::encode_png;
-using testing::TempDir;
+using test::encode_jpeg;
+using test::encode_png;
+using test::TempDir;
 using Strings = std::vector<std::string>;
 
 LoadOptions small(int threads = 2) {
@@ -31,7 +31,7 @@ LoadOptions small(int threads = 2) {
 
 // A PNG of one colour, of its own size, so that a picture can be told by its first red value.
 std::vector<uint8_t> png_of(int red) {
-  return encode_png(testing::plain_picture(4 + red % 5, 7, static_cast<uint8_t>(red), 1, 2));
+  return encode_png(test::plain_picture(4 + red % 5, 7, static_cast<uint8_t>(red), 1, 2));
 }
 
 int red(const ImageSet& set, int64_t index) {
@@ -50,7 +50,7 @@ void expect_said(const std::string& message, const Strings& parts) {
 
 template <typename Call>
 void expect_refused(Call call, const Strings& parts) {
-  expect_said(testing::message_of<InputError>(call), parts);
+  expect_said(test::message_of<InputError>(call), parts);
 }
 
 TEST(LoadImages, ReadsAFolderOnAllLevelsSortedByPath) {
@@ -79,7 +79,7 @@ TEST(LoadImages, ReadsAFolderOnAllLevelsSortedByPath) {
 
 TEST(LoadImages, DecodesAndResizesEachPicture) {
   const TempDir dir;
-  const std::vector<uint8_t> jpeg = encode_jpeg(testing::sample_picture(40, 30));
+  const std::vector<uint8_t> jpeg = encode_jpeg(test::sample_picture(40, 30));
   dir.write("x.jpg", jpeg);
   EXPECT_EQ(load_images(dir.path(), small()).pixels, resize_bilinear(decode_picture(jpeg), 6, 5).rgb);
 }
@@ -120,7 +120,7 @@ TEST(LoadImages, FollowsLinksButNotInCircles) {
 TEST(LoadImages, SetsABadPictureAsideAndGoesOn) {
   const TempDir dir;
   for (int i = 10; i < 30; ++i) dir.write(fmt::format("{}.png", i), png_of(i));
-  std::vector<uint8_t> cut = encode_jpeg(testing::sample_picture(20, 20));
+  std::vector<uint8_t> cut = encode_jpeg(test::sample_picture(20, 20));
   cut.resize(cut.size() / 2);
   dir.write("00.jpg", cut);
   dir.write("15.png", "not a picture");
@@ -206,8 +206,8 @@ TEST(LoadImages, ReadsIdxInGreyAndRgbAndResizesIt) {
     EXPECT_EQ(set.names, (Strings{path + "[0]", path + "[1]"}));
     EXPECT_EQ(set.pixels, (std::vector<uint8_t>{10, 10, 10, 20, 20, 20, 30, 30, 30, 40, 40, 40}));
   }
-  ImageSet colours{7, 9, {"p", "q"}, testing::sample_picture(7, 9, 1).rgb};
-  const Picture second = testing::sample_picture(7, 9, 2);
+  ImageSet colours{7, 9, {"p", "q"}, test::sample_picture(7, 9, 1).rgb};
+  const Picture second = test::sample_picture(7, 9, 2);
   colours.pixels.insert(colours.pixels.end(), second.rgb.begin(), second.rgb.end());
   write_idx_images(dir / "rgb-images.idx", colours);
   const ImageSet set = load_images(dir / "rgb-images.idx", small());
@@ -318,7 +318,7 @@ TEST(LoadLabelled, ReadsAnIdxPair) {
 TEST(Load, GivesTheSameOnAnyNumberOfThreads) {
   const TempDir dir;
   for (int i = 0; i < 60; ++i)
-    dir.write(fmt::format("{}/{}.jpg", i % 3, i), encode_jpeg(testing::sample_picture(10 + i, 50 - i / 2, 9)));
+    dir.write(fmt::format("{}/{}.jpg", i % 3, i), encode_jpeg(test::sample_picture(10 + i, 50 - i / 2, 9)));
   const LabelledImages one = load_labelled(dir.path(), small(1));
   const LabelledImages many = load_labelled(dir.path(), small(8));
   EXPECT_EQ(one.images.names, many.images.names);

@@ -15,8 +15,8 @@
 namespace tributary {
 namespace {
 
-using testing::JpegKind;
-using testing::TempDir;
+using test::JpegKind;
+using test::TempDir;
 
 constexpr const char* kScript = "tests/data/pillow_reference.py";
 
@@ -41,15 +41,15 @@ void expect_equal(const Picture& ours, const Picture& theirs, const std::string&
 }
 
 void expect_decoded_as_by_pillow(const std::string& path) {
-  const std::vector<uint8_t> bytes = testing::read_bytes(path + ".rgb");
+  const std::vector<uint8_t> bytes = test::read_bytes(path + ".rgb");
   std::span<const uint8_t> rest = bytes;
-  expect_equal(decode_picture(testing::read_bytes(path)), take_picture(rest), path);
+  expect_equal(decode_picture(test::read_bytes(path)), take_picture(rest), path);
 }
 
 class PillowParity : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto found = testing::python_with("PIL, numpy");
+    const auto found = test::python_with("PIL, numpy");
     if (!found) GTEST_SKIP() << "skipped: no python3-pil";
     python_ = *found;
   }
@@ -58,8 +58,8 @@ class PillowParity : public ::testing::Test {
 };
 
 TEST_F(PillowParity, ResizesEveryPairOfSizesBitForBit) {
-  ASSERT_TRUE(testing::run_python(python_, kScript, {"resize", dir_ / "resize.bin"}));
-  const std::vector<uint8_t> bytes = testing::read_bytes(dir_ / "resize.bin");
+  ASSERT_TRUE(test::run_python(python_, kScript, {"resize", dir_ / "resize.bin"}));
+  const std::vector<uint8_t> bytes = test::read_bytes(dir_ / "resize.bin");
   int pairs = 0;
   for (std::span<const uint8_t> rest = bytes; !rest.empty(); ++pairs) {
     const Picture before = take_picture(rest);
@@ -71,7 +71,7 @@ TEST_F(PillowParity, ResizesEveryPairOfSizesBitForBit) {
 }
 
 TEST_F(PillowParity, DecodesEveryModeOfJpegAndPngBitForBit) {
-  ASSERT_TRUE(testing::run_python(python_, kScript, {"decode", dir_.path()}));
+  ASSERT_TRUE(test::run_python(python_, kScript, {"decode", dir_.path()}));
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
     if (!looks_like_picture_name(entry.path().string())) continue;
@@ -82,23 +82,23 @@ TEST_F(PillowParity, DecodesEveryModeOfJpegAndPngBitForBit) {
 }
 
 TEST_F(PillowParity, DecodesWhatOnlyOtherProgramsWriteBitForBit) {
-  const Picture picture = testing::sample_picture(37, 52);
+  const Picture picture = test::sample_picture(37, 52);
   std::vector<std::string> paths = {
-      dir_.write("ycck.jpg", testing::encode_jpeg(picture, JpegKind::kYcck)),
-      dir_.write("cmyk.jpg", testing::encode_jpeg(picture, JpegKind::kCmyk)),
-      dir_.write("cmyk_plain.jpg", testing::encode_jpeg(picture, JpegKind::kCmykWithoutAdobe)),
-      dir_.write("interlaced.png", testing::encode_png(picture, true)),
+      dir_.write("ycck.jpg", test::encode_jpeg(picture, JpegKind::kYcck)),
+      dir_.write("cmyk.jpg", test::encode_jpeg(picture, JpegKind::kCmyk)),
+      dir_.write("cmyk_plain.jpg", test::encode_jpeg(picture, JpegKind::kCmykWithoutAdobe)),
+      dir_.write("interlaced.png", test::encode_png(picture, true)),
   };
   for (int orientation = 0; orientation <= 9; ++orientation) {
     for (const bool big_endian : {false, true}) {
-      const auto payload = testing::exif_payload(orientation, big_endian);
+      const auto payload = test::exif_payload(orientation, big_endian);
       paths.push_back(dir_.write(fmt::format("exif{}{}.jpg", orientation, big_endian ? "MM" : "II"),
-                                 testing::with_app1(testing::encode_jpeg(picture), payload)));
+                                 test::with_app1(test::encode_jpeg(picture), payload)));
     }
   }
   std::vector<std::string> arguments = {"convert"};
   arguments.insert(arguments.end(), paths.begin(), paths.end());
-  ASSERT_TRUE(testing::run_python(python_, kScript, arguments));
+  ASSERT_TRUE(test::run_python(python_, kScript, arguments));
   for (const std::string& path : paths) expect_decoded_as_by_pillow(path);
 }
 

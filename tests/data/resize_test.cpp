@@ -23,13 +23,13 @@ Picture row_of(const std::vector<int>& values) {
 }
 
 TEST(ResizeBilinear, LeavesAPictureOfTheRightSizeAlone) {
-  const Picture picture = testing::sample_picture(13, 7);
+  const Picture picture = test::sample_picture(13, 7);
   EXPECT_EQ(resize_bilinear(picture, 13, 7).rgb, picture.rgb);
 }
 
 TEST(ResizeBilinear, GivesTheSizeAskedFor) {
   for (const auto& [height, width] : {std::pair(1, 1), {1, 50}, {50, 1}, {13, 50}, {50, 7}, {224, 224}}) {
-    const Picture resized = resize_bilinear(testing::sample_picture(13, 7), height, width);
+    const Picture resized = resize_bilinear(test::sample_picture(13, 7), height, width);
     EXPECT_EQ(resized.height, height);
     EXPECT_EQ(resized.width, width);
     EXPECT_EQ(static_cast<int64_t>(resized.rgb.size()), resized.row_bytes() * height);
@@ -40,7 +40,7 @@ TEST(ResizeBilinear, KeepsAPlainColourPlain) {
   for (const int value : {0, 1, 127, 254, 255}) {
     const auto byte = static_cast<uint8_t>(value);
     for (const int size : {1, 3, 17, 224}) {
-      const Picture resized = resize_bilinear(testing::plain_picture(37, 51, byte, byte, byte), size, size);
+      const Picture resized = resize_bilinear(test::plain_picture(37, 51, byte, byte, byte), size, size);
       EXPECT_TRUE(std::all_of(resized.rgb.begin(), resized.rgb.end(), [&](uint8_t v) { return v == byte; })) << value;
     }
   }
@@ -55,7 +55,7 @@ TEST(ResizeBilinear, WeighsNeighboursByTheirDistance) {
 }
 
 TEST(ResizeBilinear, TreatsHeightAsWidth) {
-  const Picture picture = testing::sample_picture(31, 31);
+  const Picture picture = test::sample_picture(31, 31);
   Picture turned = picture;
   for (int y = 0; y < 31; ++y) {
     for (int x = 0; x < 31; ++x) std::copy_n(&picture.rgb[3 * (31 * x + y)], 3, &turned.rgb[3 * (31 * y + x)]);
@@ -68,7 +68,7 @@ TEST(ResizeBilinear, TreatsHeightAsWidth) {
 }
 
 TEST(ResizeBilinear, CallsAnEmptySizeOurBug) {
-  EXPECT_THROW(resize_bilinear(testing::sample_picture(2, 2), 0, 5), std::logic_error);
+  EXPECT_THROW(resize_bilinear(test::sample_picture(2, 2), 0, 5), std::logic_error);
   EXPECT_THROW(resize_bilinear(Picture{}, 5, 5), std::logic_error);
 }
 

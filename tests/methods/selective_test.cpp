@@ -1,6 +1,7 @@
 #include "tributary/methods/selective.h"
 
 #include <gmock/gmock.h>
+#include <torch/cuda.h>
 
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
@@ -118,6 +119,23 @@ TEST(Selective, BeginsAsThePlainMeanLogitEnsembleWhenWeightsAreNotLearnt) {
   EXPECT_TENSOR_EQ(state.score, state.probabilities);
 }
 
+TEST(Selective, BeginsOnAGpuAsOnTheCpuAndRunsToItsEnd) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "skipped: no GPU";
+  const ImageSet images = test::noise_pictures(40);
+  const auto adapted = [&](torch::Device device) {
+    Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+    ensemble.to(device);
+    Recorder recorder;
+    SelectiveSelfTraining(quick()).adapt(ensemble, images, recorder);
+    return recorder;
+  };
+  const Recorder cpu = adapted(torch::kCPU);
+  const Recorder gpu = adapted(torch::Device(torch::kCUDA, 0));
+  EXPECT_TENSOR_NEAR(gpu.rounds.front().probabilities.cpu(), cpu.rounds.front().probabilities, 1e-2);
+  EXPECT_EQ(gpu.confident, cpu.confident);
+  EXPECT_TRUE(gpu.rounds.back().probabilities.isfinite().all().item<bool>());
+}
+
 class EveryReading : public ::testing::TestWithParam<Reading> {};
 
 TEST_P(EveryReading, RunsToItsEnd) {
@@ -149,8 +167,12 @@ TEST_P(EveryAblation, RunsAndChangesTheResult) {
   const RoundEvent whole = adapted({});
   const RoundEvent reduced = adapted({GetParam()});
   EXPECT_GT(test::distance(whole.logits, reduced.logits), 1e-6);
-  if (std::string(GetParam()) == "weights") EXPECT_TENSOR_NEAR(reduced.weights, torch::full({2}, 0.5), 0);
-  if (std::string(GetParam()) == "alignment") EXPECT_EQ(reduced.losses.adversarial, 0);
+  if (std::string(GetParam()) == "weights") {
+    EXPECT_TENSOR_NEAR(reduced.weights, torch::full({2}, 0.5), 0);
+  }
+  if (std::string(GetParam()) == "alignment") {
+    EXPECT_EQ(reduced.losses.adversarial, 0);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ablations, EveryAblation,

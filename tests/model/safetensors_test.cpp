@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 class Safetensors : public ::testing::Test {
  protected:
   std::string at(const std::string& name) const { return folder_ / name; }
-  tributary::testing::TempDir folder_;
+  tributary::test::TempDir folder_;
 };
 
 template <typename Number>
@@ -312,11 +312,11 @@ TEST_F(Safetensors, EveryCutAndEveryFlippedBitIsSafe) {
 }
 
 TEST_F(Safetensors, AnIndependentImplementationAgrees) {
-  const std::optional<std::string> python = tributary::testing::python_with("numpy");
+  const std::optional<std::string> python = tributary::test::python_with("numpy");
   if (!python) GTEST_SKIP() << "no python3 that imports numpy";
   const std::string script = "tests/model/safetensors_reference.py";
 
-  ASSERT_TRUE(tributary::testing::run_python(*python, script, {"write", at("theirs")}));
+  ASSERT_TRUE(tributary::test::run_python(*python, script, {"write", at("theirs")}));
   const SafetensorsFile theirs = SafetensorsFile::read(at("theirs"));
   ASSERT_EQ(theirs.entries().size(), 9u);
   const TensorEntry& first = theirs.at("source.0.größe \"F64\"");
@@ -328,7 +328,7 @@ TEST_F(Safetensors, AnIndependentImplementationAgrees) {
   EXPECT_THAT(values, ::testing::ElementsAre(0, 1, 2, 3, 4, 5));
 
   write_safetensors(at("ours"), theirs.entries(), theirs.metadata());
-  EXPECT_TRUE(tributary::testing::run_python(*python, script, {"check", at("ours")}));
+  EXPECT_TRUE(tributary::test::run_python(*python, script, {"check", at("ours")}));
 }
 
 }  // namespace

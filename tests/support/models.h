@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tributary/base/random.h"
+#include "tributary/data/image_set.h"
 #include "tributary/model/ensemble.h"
 
 namespace tributary::test {

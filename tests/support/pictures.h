@@ -21,7 +21,7 @@
 #include "tributary/base/random.h"
 #include "tributary/data/picture.h"
 
-namespace tributary::testing {
+namespace tributary::test {
 
 // Smooth colours with some noise, so that JPEG keeps them roughly and every pixel differs from its neighbours.
 inline Picture sample_picture(int height, int width, uint64_t seed = 1) {
@@ -154,4 +154,4 @@ inline std::vector<uint8_t> exif_payload(int orientation, bool big_endian) {
   return bytes;
 }
 
-}  // namespace tributary::testing
+}  // namespace tributary::test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace tributary::testing {
+namespace tributary::test {
 
 inline std::string shell_quoted(const std::string& text) {
   std::string quoted = "'";
@@ -33,4 +33,4 @@ inline bool run_python(const std::string& python, const std::string& script,
   return std::system(command.c_str()) == 0;
 }
 
-}  // namespace tributary::testing
+}  // namespace tributary::test

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <vector>
 
-namespace tributary::testing {
+namespace tributary::test {
 
 class TempDir {
  public:
@@ -75,4 +75,4 @@ std::string message_of(Call call) {
   return {};
 }
 
-}  // namespace tributary::testing
+}  // namespace tributary::test

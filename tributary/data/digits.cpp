@@ -173,11 +173,13 @@ Picture signs(int digit, Random& random) {
   const double reach = view.height * random.uniform(0.06, 0.13);
   const Pen pen{reach, reach * (random.chance(0.4) ? random.uniform(0.5, 0.8) : 1), 1};
   const double spacing = random.uniform(0.82, 1.0);
-  Plane cover = printed(digit, hand, view, pen, spacing, 0.75, random);
+  Plane cover = printed(digit, hand, view, pen, spacing, 0.6, random);
 
-  const Colour ground = any_colour(random, 0, 1);
+  // Most signs are light on dark.
+  Colour ground = any_colour(random, 0, 1);
   Colour ink = any_colour(random, 0, 1);
-  while (std::fabs(brightness(ink) - brightness(ground)) < 0.3f) ink = any_colour(random, 0, 1);
+  while (std::fabs(brightness(ink) - brightness(ground)) < 0.35f) ink = any_colour(random, 0, 1);
+  if (brightness(ink) < brightness(ground) && random.chance(0.7)) std::swap(ink, ground);
   Picture picture = plain(kSize, ground);
   if (random.chance(0.5)) {
     Plane fade = ramp(kSize, 1, random);

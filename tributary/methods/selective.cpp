@@ -83,7 +83,7 @@ class RoundLoader {
       unconfident_->restart();
     }
     const auto pick = [](const Tensor& index, Sampler& sampler) {
-      return index.index_select(0, sampler.next().to(index.device()));
+      return index.index_select(0, upload(sampler.next(), index.device()));
     };
     const Tensor confident = pick(selection_.confident, confident_);
     return {confident, unconfident_ ? pick(selection_.unconfident, *unconfident_) : Tensor()};
@@ -184,7 +184,7 @@ class Adaptation {
       Random mixing(seed, Purpose::kMixup, {round, step});
       batch.mixing.ratio = mixing.uniform();
       batch.mixing.permutation =
-          torch::tensor(mixing.permutation(confident.size(0)), torch::kInt64).to(confident.device());
+          upload(torch::tensor(mixing.permutation(confident.size(0)), torch::kInt64), confident.device());
       const double factor = options_.schedule == RateSchedule::kDecay ? decay_factor(i, loader.steps()) : 1;
       history.push_back(step_.run(batch, factor, Random(seed, Purpose::kDropout, {round, step})));
       event.pictures +=

@@ -14,6 +14,10 @@ torch::Device resolve_device(DeviceChoice choice) {
   return choice == DeviceChoice::kCpu || !available ? torch::Device(torch::kCPU) : torch::Device(torch::kCUDA, 0);
 }
 
+Tensor upload(const Tensor& host, torch::Device device) {
+  return device.is_cuda() ? host.pin_memory().to(device, /*non_blocking=*/true) : host;
+}
+
 void synchronise(torch::Device device) {
   if (device.is_cuda()) torch::cuda::synchronize();
 }

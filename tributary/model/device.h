@@ -12,6 +12,9 @@ enum class DeviceChoice { kAuto, kCpu, kCuda };
 // The device of that name; auto takes a GPU where there is one. Asking for one that is not there is an InputError.
 torch::Device resolve_device(DeviceChoice choice);
 
+// A small host tensor on the device. To a GPU it goes through pinned memory, so that nobody waits for the copy.
+Tensor upload(const Tensor& host, torch::Device device);
+
 // Waits until everything asked of the device is done, so that a clock can be read.
 void synchronise(torch::Device device);
 

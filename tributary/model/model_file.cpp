@@ -43,7 +43,7 @@ Tensor incoming(const SafetensorsFile& file, const std::string& name) {
   return value;
 }
 
-const std::string& described(const SafetensorsFile& file, const std::string& key) {
+std::string described(const SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end())
     input_error(
@@ -54,7 +54,7 @@ const std::string& described(const SafetensorsFile& file, const std::string& key
 
 // "source" or "mixture".
 std::string kind_of(const SafetensorsFile& file) {
-  const std::string& format = described(file, "format");
+  const std::string format = described(file, "format");
   if (format != kFormat) input_error("{} is of format '{}', this program reads '{}'", file.name(), format, kFormat);
   return described(file, "kind");
 }

@@ -1,5 +1,7 @@
 #include "tributary/model/noise.h"
 
+#include "tributary/model/device.h"
+
 namespace tributary {
 
 Tensor Noise::mask(torch::IntArrayRef shape, double drop) {
@@ -13,7 +15,7 @@ Tensor Noise::mask(torch::IntArrayRef shape, double drop) {
     value[i] = (bits & 0xffffffff) < threshold ? 0 : kept;
     if (i + 1 < count) value[i + 1] = (bits >> 32) < threshold ? 0 : kept;
   }
-  drawn_.push_back(mask.to(device_));
+  drawn_.push_back(upload(mask, device_));
   return drawn_.back();
 }
 

@@ -6,6 +6,7 @@
 #include "tributary/base/error.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/model/backbone.h"
+#include "tributary/model/device.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/schedule.h"
 
@@ -111,7 +112,7 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   double accuracy = -1;
   for (int64_t i = 1; i <= steps; ++i) {
     const auto step = static_cast<uint64_t>(i);
-    const Tensor index = sampler.next().to(device);
+    const Tensor index = upload(sampler.next(), device);
     const Tensor pixels = augment(images.gather(index), options.augmentation, Random(seed, Purpose::kAugment, {step}));
     Noise noise(Random(seed, Purpose::kDropout, {step}), device);
     const Tensor logits = model.classify(model.features(normalise(pixels, model.info().normalisation), &noise));
