@@ -73,6 +73,9 @@ class Adapt : public Command {
     report_set_aside(name(), bad, target.size() + static_cast<int64_t>(bad.size()));
     std::optional<LabelledImages> oracle;
     if (!oracle_.empty()) oracle = load_labelled(oracle_, load_options, ensemble.classes());
+    if (oracle && oracle->images.size() != target.size())
+      input_error("{} has {} labels for {} pictures of {}; the oracle needs one for each", oracle_,
+                  thousands(oracle->images.size()), thousands(target.size()), target_);
     if (target.size() < 2) input_error("{} has only one picture; adaptation needs at least 2", target_);
 
     folder.begin();

@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "tributary/base/error.h"
+#include "tributary/base/text.h"
 
 namespace {
 
@@ -34,6 +35,14 @@ int run(cli::Command& command) {
   }
 }
 
+// The first word, where it is no command of ours and no flag.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  for (const CLI::App* sub : app.get_subcommands({}))
+    if (sub->get_name() == argv[1]) return {};
+  return argv[1];
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -53,6 +62,8 @@ int main(int argc, char** argv) {
     sub->footer("Example:\n  " + command->example());
     command->declare(*sub);
   }
+  if (const std::string word = unknown_command(app, argc, argv); !word.empty())
+    return complain("", fmt::format("there is no command '{}'; see: tributary --help", printable(word)), kBadInput);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -66,8 +66,6 @@ class Train : public Command {
     info.classes = split.training.labels.classes;
     info.input_size = network.input_size;
     info.bottleneck_dropout = network.bottleneck_dropout;
-    if (info.classes.size() < 2)
-      input_error("{} has only the class '{}'; a classifier needs at least 2", data_path_, info.classes.front());
     SourceModel model(info, Random(seed, Purpose::kInitialise), options_.classifier_init);
     model.to(device);
     Progress progress(std::cerr, is_terminal(), !is_terminal());
@@ -100,6 +98,8 @@ class Train : public Command {
     const LoadOptions load_options = data_.for_size(size, common_.threads);
     LabelledImages all = load_labelled(data_path_, load_options, {}, &bad);
     report_set_aside(name(), bad, all.images.size() + static_cast<int64_t>(bad.size()));
+    if (all.labels.classes.size() < 2)
+      input_error("{} has only the class '{}'; a classifier needs at least 2", data_path_, all.labels.classes.front());
     if (validation_path_.empty()) return split_for_validation(all, options_.train_share, options_.full, seed);
     bad.clear();
     LabelledImages validation = load_labelled(validation_path_, load_options, all.labels.classes, &bad);

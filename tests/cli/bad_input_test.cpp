@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"RunHoldsSomethingElse", "adapt " GOOD " " DIGITS " --run other-folder", "holds files that are not a run"},
         Case{"RunHoldsAnotherRun", "adapt " GOOD " " DIGITS " --run unfinished", "holds another run"},
         Case{"OracleOfAnotherLength", "adapt " GOOD " " DIGITS " --oracle-labels digits/signs/test-images.idx",
-             "20 labels for 40"},
+             "20 labels for 40 pictures"},
         Case{"EvaluateClassFoldersOfAnotherCount", "evaluate good.safetensors --data three", "3 class folders"},
         Case{"EvaluateLabelTooLarge", "evaluate good.safetensors --data list-large-label.txt", "list-large-label.txt"},
         Case{"EvaluateUnlabelled", "evaluate good.safetensors --data unlabelled/lonely-images.idx", "lonely"},

@@ -143,7 +143,7 @@ TEST(SourceTraining, LearnsAndRepeatsItselfToTheLastBit) {
   const LabelledImages training = make_digits(DigitDomain::kHandwriting, 300, 1);
   const LabelledImages validation = make_digits(DigitDomain::kHandwriting, 200, 2);
   SourceTrainingOptions options;
-  options.epochs = 6;
+  options.epochs = 10;
   const auto trained = [&](Checkpoint checkpoint) {
     options.checkpoint = checkpoint;
     SourceModel model(test::small_info(), Random(1));
