@@ -53,6 +53,8 @@ class Adapt : public Command {
     table_.add_to(app);
   }
 
+  const OptionTable& options() const override { return table_; }
+
   void run() override {
     common_.read_config(table_);
     settle(table_, options_);
@@ -76,7 +78,9 @@ class Adapt : public Command {
     if (oracle && oracle->images.size() != target.size())
       input_error("{} has {} labels for {} pictures of {}; the oracle needs one for each", oracle_,
                   thousands(oracle->images.size()), thousands(target.size()), target_);
-    if (target.size() < 2) input_error("{} has only one picture; adaptation needs at least 2", target_);
+    if (target.size() < 2)
+      input_error("{} has {} picture{}; adaptation needs at least 2", target_, target.size(),
+                  target.size() == 1 ? "" : "s");
 
     folder.begin();
     ensemble.to(device);

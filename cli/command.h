@@ -23,6 +23,8 @@ class Command {
   virtual std::string example() const = 0;
   virtual void declare(CLI::App& app) = 0;
   virtual void run() = 0;
+  // Its options, for the reference page.
+  virtual const OptionTable& options() const = 0;
 };
 
 std::unique_ptr<Command> make_demo();

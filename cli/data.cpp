@@ -36,6 +36,8 @@ class Data : public Command {
     table_.add_to(*digits);
   }
 
+  const OptionTable& options() const override { return table_; }
+
   void run() override {
     table_.apply_flags();
     std::error_code error;

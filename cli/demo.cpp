@@ -21,6 +21,8 @@ class Demo : public Command {
     table_.add_to(app);
   }
 
+  const OptionTable& options() const override { return table_; }
+
   void run() override {
     common_.read_config(table_);
     settle(table_, options_.adapt);

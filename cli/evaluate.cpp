@@ -28,6 +28,8 @@ class Evaluate : public Command {
     table_.add_to(app);
   }
 
+  const OptionTable& options() const override { return table_; }
+
   void run() override {
     common_.read_config(table_);
     table_.apply_toml();

@@ -34,6 +34,8 @@ class Inspect : public Command {
     table_.add_to(app);
   }
 
+  const OptionTable& options() const override { return table_; }
+
   void run() override {
     table_.apply_flags();
     const std::string file = model_path(path_);

@@ -35,6 +35,16 @@ int run(cli::Command& command) {
   }
 }
 
+// The reference of every option, from the declarations that also make the flags.
+int print_reference(const std::vector<std::unique_ptr<cli::Command>>& commands) {
+  std::cout << "# Options\n\nWritten by `tributary options`. Every option is a flag, and a key of the TOML file given "
+               "with `--config`; flags win.\n";
+  for (const auto& command : commands)
+    std::cout << fmt::format("\n## tributary {}\n\n{}. For example: `{}`\n\n{}", command->name(), command->summary(),
+                             command->example(), command->options().to_markdown());
+  return 0;
+}
+
 // The first word, where it is no command of ours and no flag.
 std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return {};
@@ -62,6 +72,7 @@ int main(int argc, char** argv) {
     sub->footer("Example:\n  " + command->example());
     command->declare(*sub);
   }
+  const CLI::App* reference = app.add_subcommand("options", "Print the reference of all options as Markdown");
   if (const std::string word = unknown_command(app, argc, argv); !word.empty())
     return complain("", fmt::format("there is no command '{}'; see: tributary --help", printable(word)), kBadInput);
   try {
@@ -76,6 +87,7 @@ int main(int argc, char** argv) {
   } catch (const InputError& error) {
     return complain("", error.what(), kBadInput);
   }
+  if (reference->parsed()) return print_reference(commands);
   for (auto& command : commands)
     if (app.got_subcommand(command->name())) return run(*command);
   return kBadInput;

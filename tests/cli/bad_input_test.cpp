@@ -67,6 +67,7 @@ class BadInput : public ::testing::TestWithParam<Case> {
     folder_->write("list-large-label.txt", "one-picture/a.png 10\none-picture/a.png 3\n");
     folder_->write("truncated-images.idx",
                    test::file_text(*folder_ / "digits/postal/train-images.idx").substr(0, 5000));
+    folder_->write("zero-images.idx", std::string("\0\0\x08\x03\0\0\0\0\0\0\0\x08\0\0\0\x08", 16));
     folder_->write("unlabelled/lonely-images.idx", test::file_text(*folder_ / "digits/postal/test-images.idx"));
     folder_->write("file", "x");
     folder_->write("other-folder/notes.txt", "x");
@@ -113,6 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"TruncatedPicture", "adapt " GOOD " --target bad-pictures", "bad-pictures/truncated.png"},
         Case{"NotAPicture", "adapt " GOOD " --target not-pictures", "not-pictures/a.jpg"},
         Case{"TruncatedIdx", "adapt " GOOD " --target truncated-images.idx", "truncated-images.idx"},
+        Case{"ZeroTargetPictures", "adapt " GOOD " --target zero-images.idx", "zero-images.idx"},
         Case{"OneTargetPicture", "adapt " GOOD " --target one-picture", "at least 2"},
         Case{"SourcesDisagree", "adapt " GOOD " --source three.safetensors " DIGITS,
              "three.safetensors has 3 classes but good.safetensors has 10"},

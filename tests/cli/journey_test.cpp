@@ -176,6 +176,11 @@ TEST_F(Journey, DemoPrintsItsTableAndTheSameAsJson) {
   EXPECT_THAT(text.err, HasSubstr("round 1/1"));
 }
 
+TEST_F(Journey, ReferenceOfOptionsIsTheOneInTheDocumentation) {
+  EXPECT_EQ(expect_success("options").out, file_text(TRIBUTARY_SOURCE_DIR "/docs/options.md"))
+      << "write it again with: build/tributary options > docs/options.md";
+}
+
 TEST_F(Journey, EveryCommandHelpsWithAnExample) {
   for (const char* command : {"demo", "train", "adapt", "predict", "evaluate", "inspect", "data"}) {
     const Outcome help = expect_success(std::string(command) + " --help");

@@ -124,6 +124,7 @@ Picture idx_picture(const IdxImages& images, int64_t index) {
 
 ImageSet load_idx(const std::string& path, const LoadOptions& options) {
   const IdxImages images = read_idx_images(path);
+  if (images.count == 0) input_error("{} holds no pictures; give a file that does", path);
   ImageSet set = allocate(images.count, path, options);
   for (int64_t i = 0; i < images.count; ++i) set.names.push_back(fmt::format("{}[{}]", path, i));
   parallel_for(images.count, options.threads, [&](int64_t index) {

@@ -1,0 +1,81 @@
+// Times one training step of selective self-training, batches gathered and normalised included.
+//
+//   training_step ARCHITECTURE BATCH SOURCES STEPS THREADS
+//
+// Reads lines: "run" does STEPS steps and prints the median of their seconds, "quit" ends. bench/compare_step.py runs
+// it side by side with the same step in PyTorch.
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <string>
+
+#include "tributary/methods/selective_step.h"
+#include "tributary/model/backbone.h"
+#include "tributary/model/device.h"
+
+namespace {
+
+using namespace tributary;
+
+constexpr int64_t kPictures = 4096;
+
+ImageSet random_pictures(int size) {
+  ImageSet images;
+  images.height = images.width = size;
+  images.names.resize(kPictures);
+  images.pixels.resize(static_cast<size_t>(kPictures * images.picture_bytes()));
+  Random random(1);
+  for (uint8_t& value : images.pixels) value = static_cast<uint8_t>(random.below(256));
+  return images;
+}
+
+Ensemble random_sources(const std::string& name, int64_t count) {
+  ModelInfo info;
+  info.name = info.architecture = name;
+  info.input_size = architecture(name).input_size;
+  info.bottleneck_dropout = architecture(name).bottleneck_dropout;
+  for (int k = 0; k < 10; ++k) info.classes.push_back(std::to_string(k));
+  Ensemble ensemble;
+  for (int64_t j = 0; j < count; ++j) ensemble.sources.emplace_back(info, Random(static_cast<uint64_t>(j)));
+  return ensemble;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 6) {
+    std::cerr << "usage: training_step ARCHITECTURE BATCH SOURCES STEPS THREADS\n";
+    return 2;
+  }
+  const int64_t batch_size = std::stoll(argv[2]);
+  const int64_t steps = std::stoll(argv[4]);
+  set_threads(std::stoi(argv[5]));
+  Ensemble ensemble = random_sources(argv[1], std::stoll(argv[3]));
+  const torch::Device device = resolve_device(DeviceChoice::kCpu);
+  const DeviceImages images(random_pictures(ensemble.input_size()), device);
+  SelectiveStep step(ensemble, {});
+  Random random(2);
+  uint64_t number = 0;
+  const auto one_step = [&] {
+    const auto indices = [&](int64_t bound) {
+      Tensor index = torch::empty({batch_size}, torch::kInt64);
+      for (int64_t i = 0; i < batch_size; ++i) index.data_ptr<int64_t>()[i] = random.below(bound);
+      return index;
+    };
+    const auto start = std::chrono::steady_clock::now();
+    StepBatch batch;
+    batch.confident = views(images.gather(indices(kPictures)), ensemble.sources);
+    batch.unconfident = views(images.gather(indices(kPictures)), ensemble.sources);
+    batch.label = indices(10);
+    batch.mixing = {random.uniform(), torch::tensor(random.permutation(batch_size), torch::kInt64)};
+    step.run(batch, 0.5, Random(3, Purpose::kDropout, {++number}));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  for (int i = 0; i < 5; ++i) one_step();
+  for (std::string line; std::getline(std::cin, line) && line == "run";) {
+    std::vector<double> seconds;
+    for (int64_t i = 0; i < steps; ++i) seconds.push_back(one_step());
+    std::nth_element(seconds.begin(), seconds.begin() + steps / 2, seconds.end());
+    std::cout << seconds[steps / 2] << std::endl;
+  }
+}
