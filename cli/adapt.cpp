@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -44,7 +43,7 @@ class Adapt : public Command {
     common_.declare(table_);
     table_.texts("", "source", &sources_, "source model file; give at least one");
     table_.text("", "target", &target_, "unlabelled pictures: a folder, a list file or NAME-images.idx");
-    table_.text("", "run", &run_, "folder for the run; runs/TARGET if not given").transient();
+    table_.text("", "run", &run_, "folder for the run; runs/DOMAIN, after the target, if not given").transient();
     table_.text("", "oracle_labels", &oracle_,
                 "labelled pictures equal to the target's: runs the selective oracle, which trains on what is labelled "
                 "right; not for use, but to see the ceiling");
@@ -60,7 +59,7 @@ class Adapt : public Command {
     settle(table_, options_);
     if (sources_.empty()) input_error("name the source models, each with --source FILE");
     if (target_.empty()) input_error("name the unlabelled pictures with --target");
-    if (run_.empty()) run_ = "runs/" + std::filesystem::path(target_).lexically_normal().stem().string();
+    if (run_.empty()) run_ = "runs/" + domain_of(target_);
     const torch::Device device = common_.prepare();
     RunFolder folder(run_, table_.to_toml());
     if (folder.finished()) {

@@ -45,6 +45,8 @@ struct CommonOptions {
   void declare(OptionTable& table);
   // Reads the TOML file, if one is named, into the table; what it says is applied by the caller.
   void read_config(OptionTable& table) const;
+  // The same, applied at once: the file's values, then the flags.
+  void apply(OptionTable& table) const;
   // Sets the number of threads, which then is what is really in use, and gives the device.
   torch::Device prepare();
 };
@@ -64,6 +66,9 @@ void report_set_aside(const std::string& command, const std::vector<SetAside>& s
 // One model from a run folder, a mixture file or a source file; several source files make a plain ensemble under
 // `rule`.
 Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule);
+
+// The domain that a path speaks of: "photos/webcam/" and "data/webcam/train-images.idx" are both about webcam.
+std::string domain_of(const std::string& path);
 
 // Whether a person watches standard error.
 bool is_terminal();

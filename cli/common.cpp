@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <filesystem>
 #include <iostream>
 
 #include "cli/command.h"
@@ -21,6 +22,12 @@ void CommonOptions::declare(OptionTable& table) {
 
 void CommonOptions::read_config(OptionTable& table) const {
   if (const auto path = table.given("config")) table.read_toml(*path);
+}
+
+void CommonOptions::apply(OptionTable& table) const {
+  read_config(table);
+  table.apply_toml();
+  table.apply_flags();
 }
 
 torch::Device CommonOptions::prepare() {
@@ -65,6 +72,13 @@ Ensemble load_models(const std::vector<std::string>& paths, const std::string& r
     return ensemble;
   }
   input_error("--rule {}: choose one of mean_prob, mean_logit, vote, weighted_logits, weighted_probabilities", rule);
+}
+
+std::string domain_of(const std::string& path) {
+  std::filesystem::path given = std::filesystem::path(path).lexically_normal();
+  if (!given.has_filename()) given = given.parent_path();
+  if (!std::filesystem::is_directory(path) && given.has_parent_path()) given = given.parent_path();
+  return given.filename().string();
 }
 
 bool is_terminal() {

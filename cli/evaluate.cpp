@@ -31,9 +31,7 @@ class Evaluate : public Command {
   const OptionTable& options() const override { return table_; }
 
   void run() override {
-    common_.read_config(table_);
-    table_.apply_toml();
-    table_.apply_flags();
+    common_.apply(table_);
     if (data_path_.empty()) input_error("name the labelled pictures with --data");
     const torch::Device device = common_.prepare();
     Ensemble ensemble = load_models(models_, rule_);

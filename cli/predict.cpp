@@ -32,9 +32,7 @@ class Predict : public Command {
   const OptionTable& options() const override { return table_; }
 
   void run() override {
-    common_.read_config(table_);
-    table_.apply_toml();
-    table_.apply_flags();
+    common_.apply(table_);
     if (data_path_.empty()) input_error("name the pictures with --data");
     if (!out_.empty()) require_writable_target(out_);
     const torch::Device device = common_.prepare();

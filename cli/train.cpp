@@ -13,14 +13,6 @@
 namespace tributary::cli {
 namespace {
 
-// "data/webcam/train-images.idx" and "data/webcam/" are both about webcam.
-std::string domain_of(const std::string& path) {
-  std::filesystem::path given = std::filesystem::path(path).lexically_normal();
-  if (!given.has_filename()) given = given.parent_path();
-  if (!std::filesystem::is_directory(path) && given.has_parent_path()) given = given.parent_path();
-  return given.filename().string();
-}
-
 class Train : public Command {
  public:
   std::string name() const override { return "train"; }
@@ -51,9 +43,7 @@ class Train : public Command {
   const OptionTable& options() const override { return table_; }
 
   void run() override {
-    common_.read_config(table_);
-    table_.apply_toml();
-    table_.apply_flags();
+    common_.apply(table_);
     if (data_path_.empty()) input_error("name the labelled pictures with --data");
     if (out_.empty()) input_error("name the model file to write with --out");
     const Architecture& network = architecture(architecture_);

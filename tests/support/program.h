@@ -23,12 +23,13 @@ inline std::string file_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Runs `tributary ARGUMENTS` in `folder`; the arguments are shell text.
+// Runs `tributary ARGUMENTS` in `folder`; the arguments are shell text. GPUs are hidden: journeys are repeatable to the
+// last bit on the CPU.
 inline Outcome run_program(const TempDir& folder, const std::string& arguments) {
   const TempDir capture;
-  const std::string command = "cd " + shell_quoted(folder.path()) + " && " + shell_quoted(TRIBUTARY_BINARY) + " " +
-                              arguments + " >" + shell_quoted(capture / "out") + " 2>" + shell_quoted(capture / "err") +
-                              " </dev/null";
+  const std::string command = "cd " + shell_quoted(folder.path()) +
+                              " && CUDA_VISIBLE_DEVICES= " + shell_quoted(TRIBUTARY_BINARY) + " " + arguments + " >" +
+                              shell_quoted(capture / "out") + " 2>" + shell_quoted(capture / "err") + " </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_text(capture / "out"), file_text(capture / "err")};
 }

@@ -152,18 +152,18 @@ void add_grain(Plane& plane, float deviation, Random& random) {
   }
 }
 
-Picture plain(int size, const Colour& colour) {
+Planes plain(int size, const Colour& colour) {
   return {Plane(size, colour[0]), Plane(size, colour[1]), Plane(size, colour[2])};
 }
 
-void paint(Picture& picture, const Colour& colour, const Plane& cover) {
+void paint(Planes& picture, const Colour& colour, const Plane& cover) {
   for (size_t channel = 0; channel < 3; ++channel) {
     auto& value = picture[channel].value;
     for (size_t i = 0; i < value.size(); ++i) value[i] += (colour[channel] - value[i]) * cover.value[i];
   }
 }
 
-void append_pixels(const Picture& picture, std::vector<uint8_t>& pixels) {
+void append_pixels(const Planes& picture, std::vector<uint8_t>& pixels) {
   for (size_t i = 0; i < picture[0].value.size(); ++i) {
     for (const Plane& plane : picture) {
       pixels.push_back(static_cast<uint8_t>(std::clamp(plane.value[i], 0.0f, 1.0f) * 255.0f + 0.5f));

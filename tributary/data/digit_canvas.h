@@ -25,7 +25,7 @@ struct Plane {
 };
 
 using Colour = std::array<float, 3>;
-using Picture = std::array<Plane, 3>;  // red, green, blue
+using Planes = std::array<Plane, 3>;  // red, green, blue
 
 // The nib, in pixels. A flat nib (rise below reach) draws thin horizontals and thick verticals, as a roman typeface.
 struct Pen {
@@ -53,12 +53,12 @@ Plane ramp(int size, double sharpness, Random& random);
 // Adds independent noise of the given deviation to every value.
 void add_grain(Plane& plane, float deviation, Random& random);
 
-Picture plain(int size, const Colour& colour);
+Planes plain(int size, const Colour& colour);
 
 // picture = picture + (colour - picture) * cover, value by value.
-void paint(Picture& picture, const Colour& colour, const Plane& cover);
+void paint(Planes& picture, const Colour& colour, const Plane& cover);
 
 // Clamps to 0..1, rounds to 8 bits, and appends the pixels interleaved.
-void append_pixels(const Picture& picture, std::vector<uint8_t>& pixels);
+void append_pixels(const Planes& picture, std::vector<uint8_t>& pixels);
 
 }  // namespace tributary

@@ -65,7 +65,7 @@ Plane written(int digit, const Writing& writing, int size, Random& random) {
   return cover;
 }
 
-Picture handwriting(int digit, Random& random) {
+Planes handwriting(int digit, Random& random) {
   static constexpr Writing kWriting = {
       .wobble = 0.035,
       .bend = 0.04,
@@ -81,7 +81,7 @@ Picture handwriting(int digit, Random& random) {
 }
 
 // Drawn on 16 x 16 with too much ink, smeared, and enlarged. Some scans are negatives, as from microfilm.
-Picture postal(int digit, Random& random) {
+Planes postal(int digit, Random& random) {
   constexpr int kScan = 16;
   static constexpr Writing kWriting = {
       .wobble = 0.03,
@@ -105,8 +105,8 @@ Picture postal(int digit, Random& random) {
 }
 
 // What a random crop of a colour photograph looks like: clouds, up to two edges, fine detail.
-Picture texture(Random& random) {
-  Picture picture = plain(kSize, any_colour(random, 0, 0.65));
+Planes texture(Random& random) {
+  Planes picture = plain(kSize, any_colour(random, 0, 0.65));
   const int edges = static_cast<int>(random.below(3));
   for (int edge = 0; edge < edges; ++edge) {
     const Plane side = ramp(kSize, random.uniform(2, 25), random);
@@ -127,7 +127,7 @@ Picture texture(Random& random) {
 }
 
 // The difference of texture and pen: light strokes on dark ground, dark on light, and lost where the ground is grey.
-Picture textured(int digit, Random& random) {
+Planes textured(int digit, Random& random) {
   static constexpr Writing kWriting = {
       .wobble = 0.03,
       .bend = 0.03,
@@ -139,7 +139,7 @@ Picture textured(int digit, Random& random) {
       .astray = 1.5,
   };
   const Plane cover = written(digit, kWriting, kSize, random);
-  Picture picture = texture(random);
+  Planes picture = texture(random);
   for (Plane& plane : picture) {
     for (size_t i = 0; i < plane.value.size(); ++i) plane.value[i] = std::fabs(plane.value[i] - cover.value[i]);
   }
@@ -160,7 +160,7 @@ Plane printed(int digit, const Hand& hand, const View& view, const Pen& pen, dou
 }
 
 // Clean print in saturated colours; the ground may fade into another colour.
-Picture signs(int digit, Random& random) {
+Planes signs(int digit, Random& random) {
   Hand hand{Script::kPrint, 0.006, 0, 0};
   if (random.chance(0.3)) hand.serif = random.uniform(0.05, 0.1);
   View view;
@@ -180,7 +180,7 @@ Picture signs(int digit, Random& random) {
   Colour ink = any_colour(random, 0, 1);
   while (std::fabs(brightness(ink) - brightness(ground)) < 0.35f) ink = any_colour(random, 0, 1);
   if (brightness(ink) < brightness(ground) && random.chance(0.7)) std::swap(ink, ground);
-  Picture picture = plain(kSize, ground);
+  Planes picture = plain(kSize, ground);
   if (random.chance(0.5)) {
     Plane fade = ramp(kSize, 1, random);
     for (float& value : fade.value) value *= 0.35f;
@@ -192,7 +192,7 @@ Picture signs(int digit, Random& random) {
 }
 
 // Uneven light: a slow change over the picture and, at times, the edge of a shadow.
-void shade(Picture& picture, Random& random) {
+void shade(Planes& picture, Random& random) {
   Plane light = ramp(kSize, 1, random);
   const float depth = draw_float(random, 0, 0.4);
   for (float& value : light.value) value = 1 - depth * value;
@@ -207,7 +207,7 @@ void shade(Picture& picture, Random& random) {
 }
 
 // Print seen from aside on a rough wall, in whatever light there was, by a cheap camera.
-Picture street(int digit, Random& random) {
+Planes street(int digit, Random& random) {
   Hand hand{Script::kPrint, 0.012, 0.01, 0};
   if (random.chance(0.2)) hand.serif = random.uniform(0.04, 0.08);
   View view;
@@ -233,7 +233,7 @@ Picture street(int digit, Random& random) {
   const double level = random.uniform(0.2, 0.8);
   const double contrast = random.uniform(0.24, 0.52);
   const bool darker = level > 0.65 || (level > 0.35 && random.chance(0.5));
-  Picture picture = plain(kSize, tinted(level));
+  Planes picture = plain(kSize, tinted(level));
   const Plane wall = clouds(kSize, 3, 3, 0.6f, random);
   const float rough = draw_float(random, 0.05, 0.3);
   for (Plane& plane : picture) {
@@ -250,7 +250,7 @@ Picture street(int digit, Random& random) {
   return picture;
 }
 
-Picture picture_of(DigitDomain domain, int digit, Random& random) {
+Planes picture_of(DigitDomain domain, int digit, Random& random) {
   switch (domain) {
     case DigitDomain::kHandwriting:
       return handwriting(digit, random);

@@ -47,9 +47,7 @@ void declare_training(OptionTable& table, SelectiveOptions& options) {
   table.choice(section, "schedule", &options.schedule,
                {{"decay", RateSchedule::kDecay}, {"constant", RateSchedule::kConstant}},
                "learning rate within a round: (1 + 10 i/I)^-0.75, or constant (T6)");
-  table.number(section, "momentum", &options.sgd.momentum, 0, 0.9999, "momentum");
-  table.number(section, "weight_decay", &options.sgd.weight_decay, 0, 1, "weight decay, on every parameter");
-  table.flag(section, "nesterov", &options.sgd.nesterov, "Nesterov momentum (T6)");
+  declare(table, section, options.sgd);
   table.flag(section, "mixup", &options.mixup, "mix up the confident samples (Eq. 11)");
   table.choice(section, "information_set", &options.information_set,
                {{"clean", InformationSet::kClean}, {"mixed", InformationSet::kMixed}, {"all", InformationSet::kAll}},
@@ -61,11 +59,7 @@ void declare_training(OptionTable& table, SelectiveOptions& options) {
   table.choice(section, "pairing", &options.pairing,
                {{"independent", LoaderPairing::kIndependent}, {"paired", LoaderPairing::kPaired}},
                "the confident and the unconfident loader start over each on its own, or both when one ends (D2)");
-  table.integer(section, "augment_shift", &options.augmentation.shift, 0, 512,
-                "random shift of training pictures, pixels");
-  table.number(section, "augment_flip", &options.augmentation.flip, 0, 1, "probability of a mirror image");
-  table.number(section, "augment_grey", &options.augmentation.grey, 0, 1, "probability of a grey picture");
-  table.number(section, "augment_rotation", &options.augmentation.rotation, 0, 180, "largest random rotation, degrees");
+  declare(table, section, options.augmentation);
 }
 
 void declare_labelling(OptionTable& table, SelectiveOptions& options) {

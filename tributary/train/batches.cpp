@@ -71,6 +71,13 @@ std::vector<Tensor> views(const Tensor& pixels, const std::vector<SourceModel>& 
   return result;
 }
 
+void declare(OptionTable& table, const std::string& section, Augmentation& augmentation) {
+  table.integer(section, "augment_shift", &augmentation.shift, 0, 512, "random shift of training pictures, pixels");
+  table.number(section, "augment_flip", &augmentation.flip, 0, 1, "probability of a mirror image");
+  table.number(section, "augment_grey", &augmentation.grey, 0, 1, "probability of a grey picture");
+  table.number(section, "augment_rotation", &augmentation.rotation, 0, 180, "largest random rotation, degrees");
+}
+
 Tensor augment(const Tensor& pixels, const Augmentation& augmentation, Random random) {
   Tensor result = pixels;
   const int64_t count = pixels.size(0);

@@ -1,8 +1,10 @@
 // Pictures on the compute device: decoded once, normalised and augmented there, whole batches at a time.
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include "tributary/base/options.h"
 #include "tributary/base/random.h"
 #include "tributary/base/tensor.h"
 #include "tributary/data/image_set.h"
@@ -39,6 +41,9 @@ struct Augmentation {
   double grey = 0;      // probability of a grey picture
   double rotation = 0;  // largest rotation in degrees
 };
+
+// Declares the four of them in `section`.
+void declare(OptionTable& table, const std::string& section, Augmentation& augmentation);
 
 // Each picture of the batch [n, 3, h, w] changed by draws of its own.
 Tensor augment(const Tensor& pixels, const Augmentation& augmentation, Random random);

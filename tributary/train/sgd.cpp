@@ -2,6 +2,12 @@
 
 namespace tributary {
 
+void declare(OptionTable& table, const std::string& section, SgdOptions& options) {
+  table.number(section, "momentum", &options.momentum, 0, 0.9999, "momentum");
+  table.number(section, "weight_decay", &options.weight_decay, 0, 1, "weight decay, on every parameter");
+  table.flag(section, "nesterov", &options.nesterov, "Nesterov momentum");
+}
+
 Sgd::Sgd(std::vector<SgdGroup> groups, SgdOptions options) : options_(options) {
   for (const SgdGroup& group : groups) {
     Group own{{}, {}, group.rate};

@@ -1,8 +1,10 @@
 // Stochastic gradient descent with momentum and weight decay, as torch.optim.SGD computes it.
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include "tributary/base/options.h"
 #include "tributary/model/layers.h"
 
 namespace tributary {
@@ -12,6 +14,9 @@ struct SgdOptions {
   double weight_decay = 1e-3;  // on every parameter, biases and BatchNorm included
   bool nesterov = true;
 };
+
+// Declares momentum, weight decay and Nesterov in `section`.
+void declare(OptionTable& table, const std::string& section, SgdOptions& options);
 
 // Parameters that share a learning rate.
 struct SgdGroup {

@@ -51,9 +51,7 @@ void declare(OptionTable& table, SourceTrainingOptions& options) {
   table.number(section, "rate_backbone", &options.rate_backbone, 0, 10,
                "learning rate of the backbone; 0 takes the architecture's own");
   table.number(section, "rate_head", &options.rate_head, 0, 10, "learning rate of bottleneck and classifier");
-  table.number(section, "momentum", &options.sgd.momentum, 0, 0.9999, "momentum");
-  table.number(section, "weight_decay", &options.sgd.weight_decay, 0, 1, "weight decay, on every parameter");
-  table.flag(section, "nesterov", &options.sgd.nesterov, "Nesterov momentum");
+  declare(table, section, options.sgd);
   table.choice(section, "wn_init", &options.classifier_init,
                {{"uniform", WeightNormInit::kUniform}, {"xavier", WeightNormInit::kXavier}},
                "first weights of the classifier");
@@ -62,11 +60,7 @@ void declare(OptionTable& table, SourceTrainingOptions& options) {
   table.number(section, "train_share", &options.train_share, 0.01, 0.99,
                "share of the pictures that trains where no validation set is given");
   table.flag(section, "full", &options.full, "train on all pictures and still validate on the rest of the split");
-  table.integer(section, "augment_shift", &options.augmentation.shift, 0, 512,
-                "random shift of training pictures, pixels");
-  table.number(section, "augment_flip", &options.augmentation.flip, 0, 1, "probability of a mirror image");
-  table.number(section, "augment_grey", &options.augmentation.grey, 0, 1, "probability of a grey picture");
-  table.number(section, "augment_rotation", &options.augmentation.rotation, 0, 180, "largest random rotation, degrees");
+  declare(table, section, options.augmentation);
 }
 
 Tensor smoothed_cross_entropy(const Tensor& logits, const Tensor& label, double smoothing) {
