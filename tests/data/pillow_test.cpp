@@ -58,6 +58,9 @@ class PillowParity : public ::testing::Test {
 };
 
 TEST_F(PillowParity, ResizesEveryPairOfSizesBitForBit) {
+  // Later versions round a few enlargements of extreme shape otherwise.
+  if (!test::python_with("PIL; assert PIL.__version__.startswith('9.')"))
+    GTEST_SKIP() << "skipped: bit equality is with the Pillow 9 of Debian 12";
   ASSERT_TRUE(test::run_python(python_, kScript, {"resize", dir_ / "resize.bin"}));
   const std::vector<uint8_t> bytes = test::read_bytes(dir_ / "resize.bin");
   int pairs = 0;

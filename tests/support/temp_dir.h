@@ -1,7 +1,9 @@
 // A folder for one test, gone at its end.
 #pragma once
 
+#include <ftw.h>
 #include <gtest/gtest.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cstdint>
@@ -12,7 +14,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 namespace tributary::test {
@@ -26,9 +27,10 @@ class TempDir {
   }
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
+  // Not by std::filesystem::remove_all: Torch's wheels export one of their own, which crashes in our process.
   ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+    const auto remove_one = [](const char* path, const struct stat*, int, struct FTW*) { return ::remove(path); };
+    nftw(path_.c_str(), remove_one, 16, FTW_DEPTH | FTW_PHYS);
   }
 
   std::string path() const { return path_.string(); }

@@ -166,8 +166,7 @@ class Adaptation {
     const auto seed = static_cast<uint64_t>(options_.seed);
     const auto round = static_cast<uint64_t>(event.round);
     RoundLoader loader(selection, options_, event.round);
-    const bool aligns =
-        loader.aligns() && (options_.lambda_adv > 0 || options_.information_set == InformationSet::kAll);
+    const bool aligns = loader.aligns();
     std::vector<Tensor> history;
     event.pictures = 0;
     for (int64_t i = 1; i <= loader.steps(); ++i) {

@@ -77,7 +77,7 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
   const Tensor ce_l = at::cross_entropy_loss(z_l, batch.label);
   result.aligned = phi_l;
   std::vector<Tensor> informed = {z_l};
-  if (!batch.unconfident.empty()) {
+  if (!batch.unconfident.empty()) {  // also where nothing is aligned: it moves the running statistics
     result.unconfident = features(batch.unconfident[j], StepPass::kUnconfident);
     if (options_.information_set == InformationSet::kAll) informed.push_back(source.classify(result.unconfident));
   }
