@@ -3,7 +3,10 @@
 #include <ATen/Parallel.h>
 #include <torch/cuda.h>
 
+#include <algorithm>
+
 #include "tributary/base/error.h"
+#include "tributary/base/threads.h"
 
 namespace tributary {
 
@@ -23,7 +26,10 @@ void synchronise(torch::Device device) {
 }
 
 int set_threads(int threads) {
-  if (threads > 0) at::set_num_threads(threads);
+  // Torch counts cores only; on small machines the second thread of a core is well worth using.
+  constexpr int kSmall = 8;
+  if (threads == 0) threads = std::max(at::get_num_threads(), std::min(hardware_threads(), kSmall));
+  at::set_num_threads(threads);
   return at::get_num_threads();
 }
 

@@ -18,7 +18,7 @@ Tensor upload(const Tensor& host, torch::Device device);
 // Waits until everything asked of the device is done, so that a clock can be read.
 void synchronise(torch::Device device);
 
-// Threads of the CPU's tensor operations; 0 leaves the choice to the machine. Part of a run's identity: another number
+// Threads of the CPU's tensor operations; 0 takes what suits the machine. Part of a run's identity: another number
 // sums in another order. Returns the number in use.
 int set_threads(int threads);
 
