@@ -53,7 +53,8 @@ def cases():
     kinds = {str(dtype)[6:]: (torch.randn(3, 4) * 40).to(dtype) for dtype in DTYPES if dtype != torch.uint8}
     kinds["uint8"] = torch.arange(7, dtype=torch.uint8)
     yield "kinds", kinds, kinds, []
-    yield "views", views(), views(), []
+    strided = views()
+    yield "views", strided, strided, []
 
     shapes = OrderedDict(scalar=torch.tensor(3), empty=torch.empty(0, 4), end=torch.arange(4)[4:], one=torch.ones(1, 1),
                          größe=torch.zeros(2), parameter=nn.Parameter(torch.randn(2, 2)))
@@ -73,8 +74,9 @@ def cases():
         parameter.grad = torch.ones_like(parameter)
     optimizer.step()
     state = {name: tensor.clone() for name, tensor in net.state_dict().items()}
-    rest = {"epoch": 7, "best": 0.875, "step": torch.tensor(9), "args": {"lr": 1e-3, "layers": [1, (2, 3)], "big": 2**40},
-            "optimizer": optimizer.state_dict(), "dtype": torch.float16, "size": torch.Size([2, 3]), 5: None}
+    rest = {"epoch": 7, "best": 0.875, "step": torch.tensor(9),
+            "args": {"lr": 1e-3, "layers": [1, (2, 3)], "big": 2**40}, "optimizer": optimizer.state_dict(),
+            "dtype": torch.float16, "size": torch.Size([2, 3]), 5: None}
     ignored = ["epoch", "best", "step", "args", "optimizer", "dtype", "size", "5"]
     for key in ["state_dict", "model_state_dict", "model", "net", "module"]:
         yield "wrapped_" + key, {**rest, key: state}, state, ignored
@@ -83,14 +85,18 @@ def cases():
     extra = {"a": torch.ones(2), "a._extra_state": None, "note": "text"}
     yield "extra", {"state_dict": extra, "model": "resnet"}, {"a": torch.ones(2)}, [
         "model", "state_dict.a._extra_state", "state_dict.note"]
-    yield "many", {f"t{i}": torch.full((2,), i) for i in range(400)}, {f"t{i}": torch.full((2,), i) for i in range(400)}, []
+    many = {f"t{i}": torch.full((2,), i) for i in range(400)}
+    yield "many", many, many, []
+
+
+FORMS = {"zip": {}, "zip4": {"pickle_protocol": 4}, "legacy": {"_use_new_zipfile_serialization": False},
+         "legacy5": {"_use_new_zipfile_serialization": False, "pickle_protocol": 5}}
 
 
 def main(folder):
     names = []
     for name, saved, tensors, ignored in cases():
-        for form, options in {"zip": {}, "legacy": {"_use_new_zipfile_serialization": False}, "zip4": {"pickle_protocol": 4},
-                              "legacy5": {"_use_new_zipfile_serialization": False, "pickle_protocol": 5}}.items():
+        for form, options in FORMS.items():
             names.append(f"{name}.{form}")
             torch.save(saved, os.path.join(folder, names[-1] + ".pt"), **options)
             write_expected(os.path.join(folder, names[-1] + ".safetensors"), tensors, ignored)

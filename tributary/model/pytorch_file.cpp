@@ -20,7 +20,8 @@ using Bytes = std::span<const uint8_t>;
 
 constexpr std::array<uint8_t, 4> kZipStart{'P', 'K', 3, 4};
 // The pickled number 0x1950a86a20f9469cfc6c without its protocol.
-constexpr std::array<uint8_t, 13> kLegacyStart{0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, '.'};
+constexpr std::array<uint8_t, 13> kLegacyStart{0x8a, 10,   0x6c, 0xfc, 0x9c, 0x46, 0xf9,
+                                               0x20, 0x6a, 0xa8, 0x50, 0x19, '.'};
 constexpr int64_t kLegacyProtocol = 1001;
 constexpr std::array<std::string_view, 5> kWrappers{"state_dict", "model_state_dict", "model", "net", "module"};
 constexpr int kMostWrappers = 4;  // dictionaries around the state dictionary
@@ -42,8 +43,9 @@ std::optional<size_t> legacy_start(Bytes bytes) {
 
 template <typename... Args>
 [[noreturn]] void unreadable(const std::string& file, fmt::format_string<Args...> format, Args&&... args) {
-  input_error("{} is not a PyTorch file we can read ({}); it may be cut short or of another kind, fetch or save it again",
-              file, fmt::format(format, std::forward<Args>(args)...));
+  input_error(
+      "{} is not a PyTorch file we can read ({}); it may be cut short or of another kind, fetch or save it again", file,
+      fmt::format(format, std::forward<Args>(args)...));
 }
 
 bool holds_tensors(const PickleValue& dict) {
@@ -69,6 +71,10 @@ std::string key_name(const PickleValue& key) {
   if (key.is(PickleKind::kText)) return printable(key.text);
   if (key.is(PickleKind::kInt)) return std::to_string(key.integer);
   return fmt::format("({})", name_of(key.kind));
+}
+
+std::string listed(const std::vector<int64_t>& numbers) {
+  return printable(fmt::format("{}", fmt::join(numbers, ", ")));
 }
 
 // Copies the elements of a view in row-major order; all of them are known to lie in `from`.
@@ -212,9 +218,8 @@ class CheckpointReader {
       input_error("{} holds no tensors at its top or under {}{}; save model.state_dict()", file_.name_,
                   fmt::join(kWrappers, ", "),
                   file_.ignored_.empty() ? "" : fmt::format(" (what it holds first is {})", file_.ignored_.front()));
-    const bool parallel = std::all_of(entries.begin(), entries.end(), [](const TensorEntry& entry) {
-      return entry.name.starts_with(kParallelPrefix);
-    });
+    const bool parallel = std::all_of(entries.begin(), entries.end(),
+                                      [](const TensorEntry& entry) { return entry.name.starts_with(kParallelPrefix); });
     if (parallel)
       for (TensorEntry& entry : entries) entry.name.erase(0, kParallelPrefix.size());
   }
@@ -240,9 +245,10 @@ class CheckpointReader {
     if (file_.entries_.size() >= kMostTensors) unreadable(file_.name_, "it holds more than {} tensors", kMostTensors);
     const PickledStorage& storage = *tensor.storage;
     const auto wrong = [&](std::string_view what) {
-      unreadable(file_.name_, "tensor \"{}\" of {} [{}] with strides [{}] from element {} {} its storage of {} elements",
-                 printable(name), name_of(storage.dtype), fmt::join(tensor.shape, ", "),
-                 fmt::join(tensor.strides, ", "), tensor.offset, what, storage.length);
+      unreadable(file_.name_,
+                 "tensor \"{}\" of {} [{}] with strides [{}] from element {} {} its storage of {} elements",
+                 printable(name), name_of(storage.dtype), listed(tensor.shape), listed(tensor.strides), tensor.offset,
+                 what, storage.length);
     };
     const Bytes whole = storage_bytes(storage);
     const int64_t width = static_cast<int64_t>(size_of(storage.dtype));
@@ -277,9 +283,10 @@ class CheckpointReader {
 
   Bytes copied(Bytes from, const PickledTensor& tensor, int64_t size, std::string_view name) {
     if (static_cast<uint64_t>(size) > bytes_.size() - copied_)
-      input_error("{}: tensor \"{}\" of [{}] takes {} bytes, which with the other tensors that are not contiguous is more "
-                  "than the file's own {}; save it with .contiguous()",
-                  file_.name_, printable(name), fmt::join(tensor.shape, ", "), size, bytes_.size());
+      input_error(
+          "{}: tensor \"{}\" of [{}] takes {} bytes, which with the other tensors that are not contiguous is more "
+          "than the file's own {}; save it with .contiguous()",
+          file_.name_, printable(name), listed(tensor.shape), size, bytes_.size());
     copied_ += static_cast<size_t>(size);
     std::vector<uint8_t>& copy = file_.copies_.emplace_back(static_cast<size_t>(size));
     gather(from.data(), tensor, size_of(tensor.storage->dtype), copy);

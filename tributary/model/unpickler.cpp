@@ -16,7 +16,16 @@ constexpr size_t kMostSteps = 2'000'000;
 constexpr int kDeepest = 100;
 constexpr size_t kMostDimensions = 64;
 
-enum class Role { kOrderedDict, kRebuildTensor, kRebuildTensor2, kRebuildParameter, kParameter, kSize, kStorage, kDType };
+enum class Role {
+  kOrderedDict,
+  kRebuildTensor,
+  kRebuildTensor2,
+  kRebuildParameter,
+  kParameter,
+  kSize,
+  kStorage,
+  kDType
+};
 
 struct KnownName {
   std::string_view name;
@@ -489,9 +498,9 @@ void Unpickler::refuse_instruction(uint8_t code) {
 }
 
 std::string_view name_of(PickleKind kind) {
-  constexpr std::array<std::string_view, 12> kNames{"None",    "a truth value", "an integer",   "a float",
-                                                    "a text",  "bytes",         "a tuple",      "a list",
-                                                    "a dictionary", "a name",   "a storage", "a tensor"};
+  constexpr std::array<std::string_view, 12> kNames{"None",         "a truth value", "an integer", "a float",
+                                                    "a text",       "bytes",         "a tuple",    "a list",
+                                                    "a dictionary", "a name",        "a storage",  "a tensor"};
   return kNames[static_cast<size_t>(kind)];
 }
 

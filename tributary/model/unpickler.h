@@ -35,20 +35,35 @@ struct PickledTensor {
   std::vector<int64_t> strides;  // in elements, as many as the shape has
 };
 
-enum class PickleKind : uint8_t { kNone, kBool, kInt, kFloat, kText, kBytes, kTuple, kList, kDict, kName, kStorage, kTensor };
+enum class PickleKind : uint8_t {
+  kNone,
+  kBool,
+  kInt,
+  kFloat,
+  kText,
+  kBytes,
+  kTuple,
+  kList,
+  kDict,
+  kName,
+  kStorage,
+  kTensor
+};
 
 std::string_view name_of(PickleKind kind);  // "a list"
 
 // One value. Values refer to each other, possibly in circles, and are owned by their Pickle: walk with care.
 struct PickleValue {
   PickleKind kind = PickleKind::kNone;
-  uint16_t depth = 0;      // levels of containers below
-  int64_t integer = 0;     // kInt, kBool, and which one of the names we know for kName
-  double real = 0;         // kFloat
-  std::string_view text;   // kText, kBytes, and the name of kName ("torch.float32")
+  uint16_t depth = 0;               // levels of containers below
+  union {                           // small, because hostile pickles make many
+    int64_t integer = 0;            // kInt, kBool, and which one of the names we know for kName
+    double real;                    // kFloat
+    const PickledStorage* storage;  // kStorage
+    const PickledTensor* tensor;    // kTensor
+  };
+  std::string_view text;                  // kText, kBytes, and the name of kName ("torch.float32")
   std::vector<const PickleValue*> items;  // of a tuple or a list; of a dictionary key, value, key, value in order
-  const PickledStorage* storage = nullptr;
-  const PickledTensor* tensor = nullptr;
 
   bool is(PickleKind other) const { return kind == other; }
   const PickleValue* find(std::string_view key) const;  // in a dictionary, null where there is none
@@ -66,7 +81,7 @@ class Pickle {
   Pickle& operator=(const Pickle&) = delete;
 
   const PickleValue& root() const { return *root_; }
-  size_t size() const { return size_; }                                      // in bytes, its last instruction included
+  size_t size() const { return size_; }                                     // in bytes, its last instruction included
   const std::deque<PickledStorage>& storages() const { return storages_; }  // all it names, in order, with repetitions
 
  private:

@@ -151,7 +151,8 @@ ZipEntry believe(const Claim& claim, Bytes bytes, const std::string& file) {
   if (claim.offset > bytes.size() || bytes.size() - claim.offset < kLocalBytes)
     damaged(file, "\"{}\" lies at byte {} of {}", name, claim.offset, bytes.size());
   const Bytes header = bytes.subspan(claim.offset);
-  if (number(header, 0, 4) != kLocalHeader) damaged(file, "no entry at byte {}, where \"{}\" should be", claim.offset, name);
+  if (number(header, 0, 4) != kLocalHeader)
+    damaged(file, "no entry at byte {}, where \"{}\" should be", claim.offset, name);
   const uint64_t name_length = number(header, 26, 2);
   const uint64_t extra_length = number(header, 28, 2);
   const uint64_t begin = kLocalBytes + name_length + extra_length;
@@ -208,9 +209,10 @@ const ZipEntry* ZipReader::find(std::string_view name) const {
 
 std::span<const uint8_t> ZipReader::content(const ZipEntry& entry) const {
   if (entry.method != 0)
-    input_error("{}: its zip entry \"{}\" is compressed (method {}), which PyTorch's never are; save it again with "
-                "torch.save",
-                file_, printable(entry.name), entry.method);
+    input_error(
+        "{}: its zip entry \"{}\" is compressed (method {}), which PyTorch's never are; save it again with "
+        "torch.save",
+        file_, printable(entry.name), entry.method);
   if (crc32_z(0, entry.stored.data(), entry.stored.size()) != entry.checksum)
     damaged(file_, "the checksum of \"{}\" is wrong", printable(entry.name));
   return entry.stored;
