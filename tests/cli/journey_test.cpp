@@ -157,6 +157,27 @@ TEST_F(Journey, InspectTellsWhatAFileHolds) {
   EXPECT_THAT(expect_success("inspect signs.safetensors --tensors").out, HasSubstr("backbone.conv_params.0.weight"));
 }
 
+TEST_F(Journey, InspectReadsAPytorchCheckpointWithoutRunningIt) {
+  const auto python = test::python_with("torch");
+  if (!python) GTEST_SKIP() << "skipped: no python3-torch";
+  folder_->write(
+      "save.py",
+      "import torch\n"
+      "torch.save({'epoch': 3, 'state_dict': {'module.fc.weight': torch.zeros(4, 2)}}, 'new.pt')\n"
+      "torch.save({'fc.weight': torch.zeros(4, 2).half()}, 'old.pt', _use_new_zipfile_serialization=False)\n");
+  const std::string save =
+      "cd " + test::shell_quoted(folder_->path()) + " && " + test::shell_quoted(*python) + " save.py";
+  ASSERT_EQ(std::system(save.c_str()), 0);
+  const json zip = json::parse(expect_success("inspect new.pt --json").out);
+  EXPECT_EQ(zip.at("format"), "pytorch-zip");
+  EXPECT_EQ(zip.at("tensors")[0].at("name"), "fc.weight");
+  EXPECT_EQ(zip.at("ignored"), json({"epoch"}));
+  const json legacy = json::parse(expect_success("inspect old.pt --json").out);
+  EXPECT_EQ(legacy.at("format"), "pytorch-legacy");
+  EXPECT_EQ(legacy.at("tensors")[0].at("dtype"), "F16");
+  EXPECT_THAT(expect_success("inspect new.pt --tensors").out, HasSubstr("4 x 2"));
+}
+
 TEST_F(Journey, DemoPrintsItsTableAndTheSameAsJson) {
   const std::string small =
       "demo --pictures 60 --source-epochs 1 --rounds 1 --weight-steps 20 --threads 2 --oracle --seeds 2 --target "
