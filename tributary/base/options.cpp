@@ -52,8 +52,8 @@ struct AsToml {
   std::string operator()(double value) const { return number_text(value); }
   std::string operator()(const std::string& value) const { return toml_text(value); }
   std::string operator()(const std::vector<std::string>& values) const {
-    std::vector<std::string> items;
-    for (const std::string& value : values) items.push_back(toml_text(value));
+    std::vector<std::string> items(values.size());
+    std::transform(values.begin(), values.end(), items.begin(), toml_text);
     return fmt::format("[{}]", fmt::join(items, ", "));
   }
 };
