@@ -9,6 +9,7 @@
 #include <iostream>
 #include <string>
 
+#include "tributary/data/listing.h"
 #include "tributary/methods/selective_step.h"
 #include "tributary/model/backbone.h"
 #include "tributary/model/device.h"
@@ -30,11 +31,7 @@ ImageSet random_pictures(int size) {
 }
 
 Ensemble random_sources(const std::string& name, int64_t count) {
-  ModelInfo info;
-  info.name = info.architecture = name;
-  info.input_size = architecture(name).input_size;
-  info.bottleneck_dropout = architecture(name).bottleneck_dropout;
-  for (int k = 0; k < 10; ++k) info.classes.push_back(std::to_string(k));
+  const ModelInfo info = fresh_info(name, name, numbered_classes(10));
   Ensemble ensemble;
   for (int64_t j = 0; j < count; ++j) ensemble.sources.emplace_back(info, Random(static_cast<uint64_t>(j)));
   return ensemble;
@@ -52,7 +49,7 @@ int main(int argc, char** argv) {
   set_threads(std::stoi(argv[5]));
   Ensemble ensemble = random_sources(argv[1], std::stoll(argv[3]));
   const torch::Device device = resolve_device(DeviceChoice::kCpu);
-  const DeviceImages images(random_pictures(ensemble.input_size()), device);
+  const DeviceImages images(random_pictures(ensemble.framing().size), device);
   SelectiveStep step(ensemble, {});
   Random random(2);
   uint64_t number = 0;

@@ -41,7 +41,10 @@ class Adapt : public Command {
 
   void declare(CLI::App& app) override {
     common_.declare(table_);
-    table_.texts("", "source", &sources_, "source model file; give at least one");
+    table_.texts("", "source", &sources_,
+                 "source: a model file, a PyTorch checkpoint, or a folder with source_F.pt, source_B.pt and "
+                 "source_C.pt; give at "
+                 "least one");
     table_.text("", "target", &target_, "unlabelled pictures: a folder, a list file or NAME-images.idx");
     table_.text("", "run", &run_, "folder for the run; runs/DOMAIN, after the target, if not given").transient();
     table_.text("", "oracle_labels", &oracle_,
@@ -49,6 +52,7 @@ class Adapt : public Command {
                 "right; not for use, but to see the ceiling");
     tributary::declare(table_, options_);
     data_.declare(table_);
+    tributary::declare(table_, import_);
     table_.add_to(app);
   }
 
@@ -67,9 +71,9 @@ class Adapt : public Command {
       show(folder.summary());
       return;
     }
-    Ensemble ensemble = load_sources(sources_);
+    Ensemble ensemble = load_sources(sources_, import_);
     std::vector<SetAside> bad;
-    const LoadOptions load_options = data_.for_size(ensemble.input_size(), common_.threads);
+    const LoadOptions load_options = data_.for_framing(ensemble.framing(), common_.threads);
     const ImageSet target = load_images(target_, load_options, &bad);
     report_set_aside(name(), bad, target.size() + static_cast<int64_t>(bad.size()));
     std::optional<LabelledImages> oracle;
@@ -95,9 +99,9 @@ class Adapt : public Command {
     progress.finish();
 
     save_ensemble(folder.file("model.safetensors"), ensemble);
-    write_file_atomically(folder.file("predictions.csv"),
-                          predictions_text(target, ensemble.classes(), last.last.probabilities, last.last.logits,
-                                           PredictionFormat::kCsv));
+    write_file_atomically(
+        folder.file("predictions.csv"),
+        predictions_text(target, bad, ensemble, last.last.probabilities, last.last.logits, PredictionFormat::kCsv));
     folder.finish(summary_of(last, bad));
     show(folder.summary());
   }
@@ -144,6 +148,7 @@ class Adapt : public Command {
 
   CommonOptions common_;
   DataOptions data_;
+  ImportOptions import_;
   SelectiveOptions options_;
   std::vector<std::string> sources_;
   std::string target_, run_, oracle_;

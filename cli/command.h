@@ -9,6 +9,7 @@
 #include "tributary/base/options.h"
 #include "tributary/data/image_set.h"
 #include "tributary/data/load.h"
+#include "tributary/model/checkpoint.h"
 #include "tributary/model/device.h"
 #include "tributary/model/ensemble.h"
 
@@ -32,6 +33,8 @@ std::unique_ptr<Command> make_train();
 std::unique_ptr<Command> make_adapt();
 std::unique_ptr<Command> make_predict();
 std::unique_ptr<Command> make_evaluate();
+std::unique_ptr<Command> make_distill();
+std::unique_ptr<Command> make_export();
 std::unique_ptr<Command> make_inspect();
 std::unique_ptr<Command> make_data();
 
@@ -57,15 +60,14 @@ struct DataOptions {
   double max_bad = 0.1;
 
   void declare(OptionTable& table);
-  LoadOptions for_size(int size, int64_t threads) const;
+  LoadOptions for_framing(const Framing& framing, int64_t threads) const;
 };
 
 // Tells about pictures that were set aside, on standard error.
 void report_set_aside(const std::string& command, const std::vector<SetAside>& set_aside, int64_t total);
 
-// One model from a run folder, a mixture file or a source file; several source files make a plain ensemble under
-// `rule`.
-Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule);
+// One model from a run folder, a mixture file or a source; several sources make a plain ensemble under `rule`.
+Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule, const ImportOptions& options);
 
 // The domain that a path speaks of: "photos/webcam/" and "data/webcam/train-images.idx" are both about webcam.
 std::string domain_of(const std::string& path);

@@ -42,10 +42,9 @@ void DataOptions::declare(OptionTable& table) {
   table.number("data", "max_bad", &max_bad, 0, 1, "share of unreadable pictures that is set aside without giving up");
 }
 
-LoadOptions DataOptions::for_size(int size, int64_t threads) const {
+LoadOptions DataOptions::for_framing(const Framing& framing, int64_t threads) const {
   LoadOptions options;
-  options.height = size;
-  options.width = size;
+  options.framing = framing;
   options.threads = static_cast<int>(threads);
   options.root = root;
   options.max_bad_share = max_bad;
@@ -59,8 +58,9 @@ void report_set_aside(const std::string& command, const std::vector<SetAside>& s
                              thousands(total));
 }
 
-Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule) {
-  Ensemble ensemble = paths.size() == 1 ? load_ensemble(model_path(paths.front())) : load_sources(paths);
+Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule, const ImportOptions& options) {
+  Ensemble ensemble =
+      paths.size() == 1 ? load_ensemble(model_path(paths.front()), options) : load_sources(paths, options);
   if (rule.empty()) return ensemble;
   for (const auto& [name, combination] : combination_names()) {
     if (name != rule) continue;

@@ -19,12 +19,13 @@ class Evaluate : public Command {
   std::string example() const override { return "tributary evaluate runs/photos --data labelled-photos/"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("model", models_, "run folder, mixture file, or source files (a plain ensemble)")->required();
+    app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")->required();
     common_.declare(table_);
     table_.text("", "data", &data_path_, "labelled pictures: class folders, a list with labels, or NAME-images.idx")
         .transient();
     table_.text("", "rule", &rule_, "how to combine several models: mean_prob, mean_logit or vote");
     data_.declare(table_);
+    tributary::declare(table_, import_);
     table_.add_to(app);
   }
 
@@ -34,10 +35,10 @@ class Evaluate : public Command {
     common_.apply(table_);
     if (data_path_.empty()) input_error("name the labelled pictures with --data");
     const torch::Device device = common_.prepare();
-    Ensemble ensemble = load_models(models_, rule_);
+    Ensemble ensemble = load_models(models_, rule_, import_);
     std::vector<SetAside> bad;
     const LabelledImages data =
-        load_labelled(data_path_, data_.for_size(ensemble.input_size(), common_.threads), ensemble.classes(), &bad);
+        load_labelled(data_path_, data_.for_framing(ensemble.framing(), common_.threads), ensemble.classes(), &bad);
     report_set_aside(name(), bad, data.images.size() + static_cast<int64_t>(bad.size()));
     ensemble.to(device);
     const Tensor label = torch::tensor(data.labels.values, torch::kInt64).to(device);
@@ -82,6 +83,7 @@ class Evaluate : public Command {
 
   CommonOptions common_;
   DataOptions data_;
+  ImportOptions import_;
   std::vector<std::string> models_;
   std::string data_path_, rule_;
   OptionTable table_;

@@ -1,14 +1,12 @@
 #include <fmt/ranges.h>
 
-#include <array>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "tributary/base/error.h"
 #include "tributary/base/text.h"
 #include "tributary/model/model_file.h"
-#include "tributary/model/pytorch_file.h"
 #include "tributary/model/safetensors.h"
 #include "tributary/report/run_folder.h"
 #include "tributary/report/table.h"
@@ -16,74 +14,112 @@
 namespace tributary::cli {
 namespace {
 
-int64_t parameters_of(const SourceModel& source) {
-  int64_t count = 0;
-  for (const NamedTensors& part :
-       {source.backbone_parameters(), source.bottleneck_parameters(), source.classifier_parameters()})
-    for (const NamedTensor& tensor : part) count += tensor.value.numel();
-  return count;
-}
+using nlohmann::json;
 
-nlohmann::json tensors_of(const std::vector<TensorEntry>& entries) {
-  nlohmann::json list = nlohmann::json::array();
+void list_tensors(const std::vector<TensorEntry>& entries, json& list) {
   for (const TensorEntry& entry : entries)
     list.push_back({{"name", entry.name}, {"dtype", std::string(name_of(entry.dtype))}, {"shape", entry.shape}});
-  return list;
 }
 
-// A PyTorch checkpoint: its tensors, and what else lies in it. It is read as data; nothing of it is run.
-nlohmann::json inspect_checkpoint(const std::string& path) {
-  const PytorchFile file = PytorchFile::read(path);
-  return {{"file", path},
-          {"format", file.legacy() ? "pytorch-legacy" : "pytorch-zip"},
-          {"kind", "state_dict"},
-          {"tensors", tensors_of(file.entries())},
-          {"ignored", file.ignored()}};
+// What a model says about one of its sources.
+json source_facts(const SourceModel& source) {
+  json facts = json::parse(to_json(source.info()));
+  facts.erase("classes");
+  facts["parameters"] = source.parameter_count();
+  return facts;
 }
 
-// A model of ours, or a run's.
-nlohmann::json inspect_model(const std::string& path) {
-  const Ensemble ensemble = load_ensemble(path);
-  const SafetensorsFile raw = SafetensorsFile::read(path);
-  nlohmann::json result = {{"file", path},
-                           {"format", "safetensors"},
-                           {"kind", raw.metadata().at("kind")},
-                           {"classes", ensemble.classes()},
-                           {"input_size", ensemble.input_size()},
-                           {"tensors", tensors_of(raw.entries())}};
+json model_facts(const std::string& path, const std::string& format, const std::string& kind,
+                 const Ensemble& ensemble) {
+  json result = {{"file", path},
+                 {"format", format},
+                 {"kind", kind},
+                 {"classes", ensemble.classes()},
+                 {"input_size", ensemble.framing().size},
+                 {"tensors", json::array()},
+                 {"missing", json::array()},
+                 {"left_over", json::array()}};
   for (const auto& [name, rule] : combination_names())
     if (rule == ensemble.mixture.rule && ensemble.size() > 1) result["rule"] = name;
   for (int64_t j = 0; j < ensemble.size(); ++j) {
-    const SourceModel& source = ensemble.sources[j];
-    nlohmann::json entry = {{"name", source.info().name},
-                            {"architecture", source.info().architecture},
-                            {"feature_width", source.info().feature_width},
-                            {"parameters", parameters_of(source)},
-                            {"mean", source.info().normalisation.mean},
-                            {"deviation", source.info().normalisation.deviation}};
-    if (ensemble.mixture.weights.defined()) entry["weight"] = ensemble.mixture.weights[j].item<double>();
-    result["sources"].push_back(entry);
+    json facts = source_facts(ensemble.sources[j]);
+    if (ensemble.mixture.weights.defined()) facts["weight"] = ensemble.mixture.weights[j].item<double>();
+    result["sources"].push_back(facts);
   }
   return result;
 }
 
-bool is_pytorch_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, 32> start = {};
-  file.read(start.data(), start.size());
-  return looks_like_pytorch_file({reinterpret_cast<const uint8_t*>(start.data()), static_cast<size_t>(file.gcount())});
+// A model of ours, or a run's.
+json inspect_model(const std::string& path, const SafetensorsFile& raw, const ImportOptions& options) {
+  const Ensemble ensemble = load_ensemble(path, options);
+  json result = model_facts(path, "safetensors", raw.metadata().at("kind"), ensemble);
+  list_tensors(raw.entries(), result["tensors"]);
+  return result;
+}
+
+// A checkpoint of others: its tensors, and how they fit a network of ours. It is read as data; nothing of it is run.
+json inspect_checkpoint(const std::string& path, const ImportOptions& options) {
+  json result = {{"file", path}, {"kind", "state_dict"}, {"tensors", json::array()}, {"ignored", json::array()}};
+  const auto add_files = [&](const std::vector<TensorFile>& files) {
+    for (const TensorFile& file : files) {
+      result["format"] = name_of(file.format());
+      list_tensors(file.entries(), result["tensors"]);
+      for (const std::string& name : file.ignored()) result["ignored"].push_back(name);
+    }
+  };
+  try {
+    const Checkpoint checkpoint = read_checkpoint(path, options);
+    add_files(checkpoint.files);
+    result["classes"] = checkpoint.info.classes;
+    result["input_size"] = checkpoint.info.framing.size;
+    result["missing"] = checkpoint.missing;
+    result["left_over"] = checkpoint.left_over;
+    result["sources"] = {source_facts(SourceModel(checkpoint.info, Init()))};
+  } catch (const UnknownNetwork& unknown) {
+    std::vector<TensorFile> files;
+    files.push_back(TensorFile::read(path));
+    add_files(files);
+    result["unknown"] = unknown.what();
+  }
+  return result;
+}
+
+json inspect_script(const std::string& path, const ImportOptions& options) {
+  if (!options.trust)
+    return {{"file", path},
+            {"format", "torchscript"},
+            {"kind", "code"},
+            {"unknown", path + " is code; say --trust to load it"}};
+  Ensemble ensemble;
+  ensemble.sources.push_back(import_script(path, options));
+  json result = model_facts(path, "torchscript", "code", ensemble);
+  for (const NamedTensor& tensor : ensemble.sources.front().state())
+    result["tensors"].push_back({{"name", tensor.name},
+                                 {"dtype", tensor.value.is_floating_point() ? "F32" : "I64"},
+                                 {"shape", tensor.value.sizes().vec()}});
+  return result;
+}
+
+json inspect_any(const std::string& path, const ImportOptions& options) {
+  if (is_triplet(path)) return inspect_checkpoint(path, options);
+  const FileFormat format = format_of(path);
+  if (format == FileFormat::kTorchScript) return inspect_script(path, options);
+  if (format != FileFormat::kSafetensors) return inspect_checkpoint(path, options);
+  const SafetensorsFile raw = SafetensorsFile::read(path);
+  return is_ours(raw) ? inspect_model(path, raw, options) : inspect_checkpoint(path, options);
 }
 
 class Inspect : public Command {
  public:
   std::string name() const override { return "inspect"; }
   std::string summary() const override { return "Say what a model file holds"; }
-  std::string example() const override { return "tributary inspect webcam.safetensors"; }
+  std::string example() const override { return "tributary inspect webcam.pth"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("model", path_, "run folder, model file or PyTorch checkpoint")->required();
+    app.add_option("model", path_, "run folder, model file, PyTorch checkpoint or TorchScript")->required();
     table_.flag("", "json", &json_, "print the result as JSON").transient();
     table_.flag("", "tensors", &tensors_, "list every tensor").transient();
+    tributary::declare(table_, import_);
     table_.add_to(app);
   }
 
@@ -91,8 +127,7 @@ class Inspect : public Command {
 
   void run() override {
     table_.apply_flags();
-    const std::string file = model_path(path_);
-    const nlohmann::json result = is_pytorch_file(file) ? inspect_checkpoint(file) : inspect_model(file);
+    const json result = inspect_any(model_path(path_), import_);
     if (json_)
       std::cout << result.dump(2) << '\n';
     else
@@ -100,14 +135,17 @@ class Inspect : public Command {
   }
 
  private:
-  void show(const nlohmann::json& result) const {
-    if (result.contains("sources"))
-      show_model(result);
+  void show(const json& result) const {
+    std::cout << fmt::format("{}: {}, {}", result.at("file").get<std::string>(), result.at("format").get<std::string>(),
+                             result.at("kind").get<std::string>());
+    if (result.contains("unknown"))
+      std::cout << '\n' << result.at("unknown").get<std::string>() << '\n';
     else
-      std::cout << fmt::format("{}: {}, {} tensors; ignored: {}\n", result.at("file").get<std::string>(),
-                               result.at("format").get<std::string>(), result.at("tensors").size(),
-                               result.at("ignored").empty() ? "nothing" : result.at("ignored").dump());
-    if (!tensors_) return;
+      show_model(result);
+    for (const char* key : {"ignored", "missing", "left_over"})
+      if (result.contains(key) && !result.at(key).empty())
+        std::cout << fmt::format("{}: {}\n", key, fmt::join(result.at(key).get<std::vector<std::string>>(), ", "));
+    if (!tensors_ || !result.contains("tensors")) return;
     Table tensors({{"tensor"}, {"type"}, {"shape"}});
     for (const auto& tensor : result.at("tensors"))
       tensors.add_row({tensor.at("name"), tensor.at("dtype"),
@@ -115,12 +153,14 @@ class Inspect : public Command {
     std::cout << '\n' << tensors.to_text();
   }
 
-  static void show_model(const nlohmann::json& result) {
+  static void show_model(const json& result) {
     const auto classes = result.at("classes").get<std::vector<std::string>>();
-    const int size = result.at("input_size");
-    std::cout << fmt::format("{}: {}, {} classes ({}), pictures of {}x{}\n\n", result.at("file").get<std::string>(),
-                             result.at("kind").get<std::string>(), classes.size(),
-                             shorten(fmt::format("{}", fmt::join(classes, ", ")), 60), size, size);
+    const json& first = result.at("sources")[0];
+    const int size = first.at("input_size"), resize = first.at("resize");
+    std::cout << fmt::format(", {} classes ({}), pictures of {}x{}{}{}\n\n", classes.size(),
+                             shorten(fmt::format("{}", fmt::join(classes, ", ")), 60), size, size,
+                             resize > size ? fmt::format(" out of {}x{}", resize, resize) : "",
+                             first.at("keep_aspect").get<bool>() ? ", aspect kept" : "");
     Table sources({{"source"},
                    {"architecture"},
                    {"features", Align::kRight},
@@ -136,6 +176,7 @@ class Inspect : public Command {
 
   std::string path_;
   bool json_ = false, tensors_ = false;
+  ImportOptions import_;
   OptionTable table_;
 };
 

@@ -1,4 +1,5 @@
 // The program: dispatches to one file a subcommand and turns exceptions into one sentence and an exit code.
+#include <algorithm>
 #include <iostream>
 
 #include "cli/command.h"
@@ -17,9 +18,10 @@ int complain(const std::string& who, const std::string& what, int code) {
   return code;
 }
 
-// Torch's messages carry a stack trace; the first line says it.
+// Torch's messages carry a stack trace; the first line with something on it says it.
 std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
+  const size_t start = std::min(text.find_first_not_of("\n "), text.size());
+  return text.substr(start, text.find('\n', start) - start);
 }
 
 int run(cli::Command& command) {
@@ -65,6 +67,8 @@ int main(int argc, char** argv) {
   commands.push_back(cli::make_adapt());
   commands.push_back(cli::make_predict());
   commands.push_back(cli::make_evaluate());
+  commands.push_back(cli::make_distill());
+  commands.push_back(cli::make_export());
   commands.push_back(cli::make_inspect());
   commands.push_back(cli::make_data());
   for (auto& command : commands) {

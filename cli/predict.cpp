@@ -20,12 +20,14 @@ class Predict : public Command {
   }
 
   void declare(CLI::App& app) override {
-    app.add_option("model", models_, "run folder, mixture file, or source files (a plain ensemble)")->required();
+    app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")->required();
     common_.declare(table_);
+    data_.max_bad = 1;  // here a bad picture hurts no other
     table_.text("", "data", &data_path_, "pictures: a folder, a list file, a picture or NAME-images.idx").transient();
     table_.text("", "out", &out_, "file to write; standard output if not given").transient();
     table_.text("", "rule", &rule_, "how to combine several models: mean_prob, mean_logit or vote");
     data_.declare(table_);
+    tributary::declare(table_, import_);
     table_.add_to(app);
   }
 
@@ -36,13 +38,13 @@ class Predict : public Command {
     if (data_path_.empty()) input_error("name the pictures with --data");
     if (!out_.empty()) require_writable_target(out_);
     const torch::Device device = common_.prepare();
-    Ensemble ensemble = load_models(models_, rule_);
+    Ensemble ensemble = load_models(models_, rule_, import_);
     std::vector<SetAside> bad;
-    const ImageSet images = load_images(data_path_, data_.for_size(ensemble.input_size(), common_.threads), &bad);
+    const ImageSet images = load_images(data_path_, data_.for_framing(ensemble.framing(), common_.threads), &bad);
     report_set_aside(name(), bad, images.size() + static_cast<int64_t>(bad.size()));
     ensemble.to(device);
     const Tensor logits = evaluate_logits(ensemble, DeviceImages(images, device));
-    const std::string text = predictions_text(images, ensemble.classes(), combine(logits, ensemble.mixture), logits,
+    const std::string text = predictions_text(images, bad, ensemble, combine(logits, ensemble.mixture), logits,
                                               common_.json ? PredictionFormat::kJsonLines : PredictionFormat::kCsv);
     if (out_.empty()) {
       std::cout << text;
@@ -55,6 +57,7 @@ class Predict : public Command {
  private:
   CommonOptions common_;
   DataOptions data_;
+  ImportOptions import_;
   std::vector<std::string> models_;
   std::string data_path_, out_, rule_;
   OptionTable table_;

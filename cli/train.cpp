@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/command.h"
 #include "tributary/base/error.h"
@@ -18,7 +19,7 @@ class Train : public Command {
   std::string name() const override { return "train"; }
   std::string summary() const override { return "Train one source model on a labelled domain"; }
   std::string example() const override {
-    return "tributary train --data photos/webcam --architecture dtn --out webcam.safetensors";
+    return "tributary train --data photos/webcam --init resnet50.pth --out webcam.safetensors";
   }
 
   void declare(CLI::App& app) override {
@@ -34,8 +35,10 @@ class Train : public Command {
     table_.text("train", "out", &out_, "model file to write").transient();
     table_.text("train", "name", &name_, "what tables call this source; taken from the data's path if not given")
         .transient();
-    table_.text("train", "architecture", &architecture_, "network: lenet or dtn");
+    table_.text("train", "init", &init_,
+                "first weights of the backbone, as of ImageNet: a PyTorch checkpoint, safetensors or a model file");
     tributary::declare(table_, options_);
+    declare_network(table_, import_);
     data_.declare(table_);
     table_.add_to(app);
   }
@@ -46,19 +49,28 @@ class Train : public Command {
     common_.apply(table_);
     if (data_path_.empty()) input_error("name the labelled pictures with --data");
     if (out_.empty()) input_error("name the model file to write with --out");
-    const Architecture& network = architecture(architecture_);
     require_writable_target(out_);
     const torch::Device device = common_.prepare();
     const auto seed = static_cast<uint64_t>(seed_);
-    const Split split = load(network.input_size, seed);
-
-    ModelInfo info;
-    info.name = name_.empty() ? domain_of(data_path_) : name_;
-    info.architecture = architecture_;
+    std::optional<Checkpoint> weights;
+    if (!init_.empty()) weights = read_checkpoint(init_, import_);
+    ModelInfo info = fresh_info(name_.empty() ? domain_of(data_path_) : name_,
+                                weights                        ? weights->info.architecture
+                                : import_.architecture.empty() ? "dtn"
+                                                               : import_.architecture,
+                                {});
+    if (weights) {
+      info.framing = weights->info.framing;
+      info.normalisation = weights->info.normalisation;
+      info.first_stride = weights->info.first_stride;
+    } else {
+      apply_framing(import_, architecture(info.architecture), info);
+    }
+    const Split split = load(info.framing, seed);
     info.classes = split.training.labels.classes;
-    info.input_size = network.input_size;
-    info.bottleneck_dropout = network.bottleneck_dropout;
     SourceModel model(info, Random(seed, Purpose::kInitialise), options_.classifier_init);
+    if (weights) import_backbone(*weights, init_, model);
+    weights.reset();
     model.to(device);
     Progress progress(std::cerr, is_terminal(), !is_terminal());
     const double accuracy =
@@ -80,14 +92,14 @@ class Train : public Command {
                 << '\n';
     else
       std::cout << fmt::format("{}: {} trained on {} pictures of {} classes, {} % on {} validation pictures\n", out_,
-                               architecture_, thousands(split.training.images.size()), info.classes.size(),
+                               info.architecture, thousands(split.training.images.size()), info.classes.size(),
                                percent(accuracy), thousands(split.validation.images.size()));
   }
 
  private:
-  Split load(int size, uint64_t seed) {
+  Split load(const Framing& framing, uint64_t seed) {
     std::vector<SetAside> bad;
-    const LoadOptions load_options = data_.for_size(size, common_.threads);
+    const LoadOptions load_options = data_.for_framing(framing, common_.threads);
     LabelledImages all = load_labelled(data_path_, load_options, {}, &bad);
     report_set_aside(name(), bad, all.images.size() + static_cast<int64_t>(bad.size()));
     if (all.labels.classes.size() < 2)
@@ -101,9 +113,10 @@ class Train : public Command {
 
   CommonOptions common_;
   DataOptions data_;
+  ImportOptions import_;
   SourceTrainingOptions options_;
   int64_t seed_ = 0;
-  std::string data_path_, validation_path_, out_, name_, architecture_ = "dtn";
+  std::string data_path_, validation_path_, out_, name_, init_;
   OptionTable table_;
 };
 

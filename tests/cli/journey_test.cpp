@@ -129,7 +129,7 @@ TEST_F(Journey, PicturesInFoldersAndListsGoTheSameWayAsIdx) {
       json::parse(expect_success("evaluate handwriting.safetensors --data threes.txt --root png --json").out);
   EXPECT_EQ(by_list.at("pictures"), 2);
   EXPECT_THAT(expect_success("predict handwriting.safetensors --data png/handwriting/test/3").out,
-              HasSubstr("path,class,confidence,agreement\n"));
+              HasSubstr("path,class,confidence,agreement,error\n"));
 }
 
 TEST_F(Journey, PlainEnsembleAndItsRulesAreOneCommandAway) {

@@ -23,8 +23,7 @@ using Strings = std::vector<std::string>;
 
 LoadOptions small(int threads = 2) {
   LoadOptions options;
-  options.height = 6;
-  options.width = 5;
+  options.framing = {6, 6};
   options.threads = threads;
   return options;
 }
@@ -70,7 +69,7 @@ TEST(LoadImages, ReadsAFolderOnAllLevelsSortedByPath) {
     EXPECT_EQ(set.names, below(dir, {"a.png", "b/2.png", "b/deep/er/9.png", "b-a/3.PNG"}));
     EXPECT_TRUE(bad.empty());
     EXPECT_EQ(set.height, 6);
-    EXPECT_EQ(set.width, 5);
+    EXPECT_EQ(set.width, 6);
     ASSERT_EQ(static_cast<int64_t>(set.pixels.size()), set.size() * set.picture_bytes());
     const int expected[] = {1, 2, 9, 3};
     for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(red(set, i), expected[i]);
@@ -81,7 +80,7 @@ TEST(LoadImages, DecodesAndResizesEachPicture) {
   const TempDir dir;
   const std::vector<uint8_t> jpeg = encode_jpeg(test::sample_picture(40, 30));
   dir.write("x.jpg", jpeg);
-  EXPECT_EQ(load_images(dir.path(), small()).pixels, resize_bilinear(decode_picture(jpeg), 6, 5).rgb);
+  EXPECT_EQ(load_images(dir.path(), small()).pixels, resize_bilinear(decode_picture(jpeg), 6, 6).rgb);
 }
 
 TEST(LoadImages, ReadsASinglePictureWhateverItsName) {
@@ -199,12 +198,12 @@ TEST(LoadImages, ReadsIdxInGreyAndRgbAndResizesIt) {
   const TempDir dir;
   const std::vector<uint8_t> grey = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 10, 20, 30, 40};
   LoadOptions options = small();
-  options.height = 1;
-  options.width = 2;
+  options.framing = {2, 2};
   for (const std::string& path : {dir.write("a-images.idx", grey), dir.write("train-images-idx3-ubyte", grey)}) {
     const ImageSet set = load_images(path, options);
     EXPECT_EQ(set.names, (Strings{path + "[0]", path + "[1]"}));
-    EXPECT_EQ(set.pixels, (std::vector<uint8_t>{10, 10, 10, 20, 20, 20, 30, 30, 30, 40, 40, 40}));
+    EXPECT_EQ(set.pixels, (std::vector<uint8_t>{10, 10, 10, 20, 20, 20, 10, 10, 10, 20, 20, 20,  //
+                                                30, 30, 30, 40, 40, 40, 30, 30, 30, 40, 40, 40}));
   }
   ImageSet colours{7, 9, {"p", "q"}, test::sample_picture(7, 9, 1).rgb};
   const Picture second = test::sample_picture(7, 9, 2);
@@ -212,7 +211,7 @@ TEST(LoadImages, ReadsIdxInGreyAndRgbAndResizesIt) {
   write_idx_images(dir / "rgb-images.idx", colours);
   const ImageSet set = load_images(dir / "rgb-images.idx", small());
   EXPECT_EQ(std::vector<uint8_t>(set.picture(1), set.picture(1) + set.picture_bytes()),
-            resize_bilinear(second, 6, 5).rgb);
+            resize_bilinear(second, 6, 6).rgb);
 }
 
 TEST(LoadLabelled, TakesClassesFromFolderNames) {

@@ -3,15 +3,13 @@
 
 #include "tributary/base/random.h"
 #include "tributary/data/image_set.h"
+#include "tributary/data/listing.h"
 #include "tributary/model/ensemble.h"
 
 namespace tributary::test {
 
 inline ModelInfo small_info(const std::string& architecture = "lenet", int64_t classes = 10, int64_t width = 256) {
-  ModelInfo info;
-  info.name = architecture;
-  info.architecture = architecture;
-  for (int64_t k = 0; k < classes; ++k) info.classes.push_back(std::to_string(k));
+  ModelInfo info = fresh_info(architecture, architecture, numbered_classes(classes));
   info.feature_width = width;
   return info;
 }

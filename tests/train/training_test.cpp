@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
 #include "tributary/data/digits.h"
@@ -106,26 +108,80 @@ TEST(Views, AreSharedBySourcesOfEqualNormalisation) {
   EXPECT_FALSE(x[0].is_same(x[2]));
 }
 
+Tensor augmented(const ImageSet& set, const Augmentation& augmentation, uint64_t seed = 1) {
+  return DeviceImages(set, torch::kCPU).augmented(torch::arange(set.size()), augmentation, Random(seed));
+}
+
 TEST(Augmentation, OffLeavesPicturesAlone) {
-  const Tensor x = torch::rand({3, 3, 32, 32});
-  EXPECT_TENSOR_EQ(augment(x, {}, Random(1)), x);
+  const ImageSet set = test::noise_pictures(3);
+  const DeviceImages images(set, torch::kCPU);
+  EXPECT_TENSOR_EQ(augmented(set, settled({}, architecture("dtn"), true)), images.rows(0, 3));
+}
+
+TEST(Augmentation, PhotographsAreMirroredAndInAdaptationSometimesGrey) {
+  const Augmentation source = settled({}, architecture("resnet50"), false);
+  EXPECT_EQ(source.flip, 0.5);
+  EXPECT_EQ(source.grey, 0);
+  EXPECT_EQ(settled({}, architecture("resnet50"), true).grey, 0.1);
+  EXPECT_EQ(settled({}, architecture("lenet"), true).flip, 0);
+  Augmentation chosen;
+  chosen.flip = 0;
+  EXPECT_EQ(settled(chosen, architecture("resnet50"), true).flip, 0);
+}
+
+TEST(Augmentation, CutsEveryPictureAtAPlaceOfItsOwnAndTheMiddleInEvaluation) {
+  // Pictures whose red value says the row, green the column.
+  ImageSet set;
+  set.height = set.width = 40;
+  set.crop = 33;
+  set.names.assign(60, "x");
+  for (int i = 0; i < 60; ++i)
+    for (int y = 0; y < 40; ++y)
+      for (int x = 0; x < 40; ++x)
+        for (const int value : {y, x, i}) set.pixels.push_back(static_cast<uint8_t>(value));
+  const DeviceImages images(set, torch::kCPU);
+  const Tensor middle = (images.rows(0, 1) * 255).round();
+  EXPECT_EQ(middle.sizes(), torch::IntArrayRef({1, 3, 33, 33}));
+  EXPECT_EQ(middle[0][0][0][0].item<float>(), 4);  // (40 - 33) / 2 rounds to the even 4, as Python does
+  Augmentation flip;
+  flip.flip = 0.5;
+  flip.grey = 0;
+  const Tensor cut = (augmented(set, flip) * 255).round();
+  std::set<int> tops, lefts;
+  int mirrored = 0;
+  for (int64_t i = 0; i < 60; ++i) {
+    const auto at = [&](int c, int y, int x) { return cut[i][c][y][x].item<int>(); };
+    EXPECT_EQ(at(2, 5, 5), i);
+    EXPECT_EQ(at(0, 32, 7) - at(0, 0, 7), 32);
+    EXPECT_EQ(std::abs(at(1, 3, 32) - at(1, 3, 0)), 32);
+    mirrored += at(1, 3, 32) < at(1, 3, 0);
+    tops.insert(at(0, 0, 0));
+    lefts.insert(std::min(at(1, 0, 0), at(1, 0, 32)));
+  }
+  EXPECT_EQ(tops, (std::set<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(lefts, tops);
+  EXPECT_GT(mirrored, 15);
+  EXPECT_LT(mirrored, 45);
 }
 
 TEST(Augmentation, FlipsShiftsAndGreys) {
-  const Tensor x = torch::rand({4, 3, 32, 32});
-  Augmentation flip;
+  const ImageSet set = test::noise_pictures(4);
+  const Tensor x = DeviceImages(set, torch::kCPU).rows(0, 4);
+  Augmentation flip = settled({}, architecture("dtn"), false);
   flip.flip = 1;
-  EXPECT_TENSOR_NEAR(augment(x, flip, Random(1)), x.flip({3}), 1e-5);
-  Augmentation grey;
+  EXPECT_TENSOR_EQ(augmented(set, flip), x.flip({3}));
+  Augmentation grey = settled({}, architecture("dtn"), false);
   grey.grey = 1;
   const Tensor luma = 0.299 * x.select(1, 0) + 0.587 * x.select(1, 1) + 0.114 * x.select(1, 2);
-  EXPECT_TENSOR_NEAR(augment(x, grey, Random(1)).select(1, 2), luma, 1e-5);
-  Augmentation shift;
+  EXPECT_TENSOR_NEAR(augmented(set, grey).select(1, 2), luma, 1e-5);
+  Augmentation shift = settled({}, architecture("dtn"), false);
   shift.shift = 2;
-  const Tensor moved = augment(torch::ones({64, 3, 32, 32}), shift, Random(1));
+  ImageSet white = test::noise_pictures(64);
+  std::fill(white.pixels.begin(), white.pixels.end(), 255);
+  const Tensor moved = augmented(white, shift);
   EXPECT_NEAR(moved.slice(2, 2, 30).slice(3, 2, 30).min().item<double>(), 1, 1e-4);
   EXPECT_NEAR(moved.select(3, 0).min().item<double>(), 0, 1e-4);
-  EXPECT_TENSOR_EQ(augment(x, shift, Random(7)), augment(x, shift, Random(7)));
+  EXPECT_TENSOR_EQ(augmented(set, shift, 7), augmented(set, shift, 7));
 }
 
 TEST(Split, KeepsTheFlooredShareForTrainingAndLosesNobody) {
@@ -144,7 +200,7 @@ TEST(SourceTraining, LearnsAndRepeatsItselfToTheLastBit) {
   const LabelledImages validation = make_digits(DigitDomain::kHandwriting, 200, 2);
   SourceTrainingOptions options;
   options.epochs = 10;
-  const auto trained = [&](Checkpoint checkpoint) {
+  const auto trained = [&](KeptIterate checkpoint) {
     options.checkpoint = checkpoint;
     SourceModel model(test::small_info(), Random(1));
     const double accuracy = train_source(model, training, validation, options, 5);
@@ -152,9 +208,9 @@ TEST(SourceTraining, LearnsAndRepeatsItselfToTheLastBit) {
     EXPECT_NEAR(accuracy_of(evaluate(model, images).logits, torch::tensor(validation.labels.values)), accuracy, 1e-9);
     return std::pair(accuracy, copy_of(model.state()));
   };
-  const auto [best, first] = trained(Checkpoint::kBest);
-  const auto [again, second] = trained(Checkpoint::kBest);
-  const auto [last, ignored] = trained(Checkpoint::kLast);
+  const auto [best, first] = trained(KeptIterate::kBest);
+  const auto [again, second] = trained(KeptIterate::kBest);
+  const auto [last, ignored] = trained(KeptIterate::kLast);
   EXPECT_GT(best, 0.7);
   EXPECT_GE(best, last);
   for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(torch::equal(first[i].value, second[i].value)) << first[i].name;

@@ -22,7 +22,9 @@ struct Adversary::Losses {
 };
 
 Adversary::Adversary(int64_t joint_width, AlignmentOptions options, Random init)
-    : options_(options), hidden_(joint_width, 64, init.child(0)), output_(64, 1, init.child(1)) {}
+    : options_(options),
+      hidden_(joint_width, 64, Start::kXavier, init.child(0)),
+      output_(64, 1, Start::kXavier, init.child(1)) {}
 
 Tensor Adversary::logit(const Tensor& joint) const {
   const Tensor a = output_(hidden_(joint).relu());

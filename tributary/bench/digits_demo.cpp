@@ -24,16 +24,6 @@ Domain make_domain(const std::string& name, int64_t pictures, uint64_t seed) {
   return {make_digits(domain, pictures, 2 * seed), make_digits(domain, pictures, 2 * seed + 1)};
 }
 
-ModelInfo digits_info(const std::string& name, const std::string& architecture_name, const Labels& labels) {
-  ModelInfo info;
-  info.name = name;
-  info.architecture = architecture_name;
-  info.classes = labels.classes;
-  info.input_size = architecture(architecture_name).input_size;
-  info.bottleneck_dropout = architecture(architecture_name).bottleneck_dropout;
-  return info;
-}
-
 // One repetition: the domains and their models under one seed.
 class Repetition {
  public:
@@ -90,7 +80,7 @@ class Repetition {
   }
 
   ModelInfo info_of(const std::string& name) const {
-    return digits_info(name, options_.architecture, domains_.at(name).training.labels);
+    return fresh_info(name, options_.architecture, domains_.at(name).training.labels.classes);
   }
 
   void train(const std::string& name) {

@@ -10,12 +10,14 @@
 
 namespace tributary {
 
-// Pictures by index: RGB, 8 bits, row-major, `height` x `width`, one behind the other.
+// Pictures by index: RGB, 8 bits, row-major, `height` x `width`, one behind the other. Networks see `crop` x `crop` of
+// them; 0 is all.
 struct ImageSet {
   int height = 0;
   int width = 0;
   std::vector<std::string> names;  // one a picture: its path as given, or "file.idx[17]"
   std::vector<uint8_t> pixels;     // size() * height * width * 3
+  int crop = 0;
 
   int64_t size() const { return static_cast<int64_t>(names.size()); }
   int64_t picture_bytes() const { return int64_t{3} * height * width; }

@@ -13,10 +13,10 @@
 #include "tributary/base/error.h"
 #include "tributary/base/threads.h"
 #include "tributary/data/decode.h"
+#include "tributary/data/framed.h"
 #include "tributary/data/idx.h"
 #include "tributary/data/list_file.h"
 #include "tributary/data/listing.h"
-#include "tributary/data/resize.h"
 
 namespace tributary {
 namespace {
@@ -25,7 +25,8 @@ namespace {
 constexpr int64_t kMaxFileBytes = int64_t{1} << 30;
 
 void check_options(const LoadOptions& options) {
-  TRIBUTARY_CHECK(options.height > 0 && options.width > 0, "load at {} x {}", options.width, options.height);
+  TRIBUTARY_CHECK(options.framing.size > 0 && options.framing.resize >= options.framing.size, "load {} of {}",
+                  options.framing.size, options.framing.resize);
   TRIBUTARY_CHECK(options.max_bad_share >= 0 && options.max_pixels > 0, "bad share {}, pixels {}",
                   options.max_bad_share, options.max_pixels);
 }
@@ -33,13 +34,13 @@ void check_options(const LoadOptions& options) {
 // A set of `count` pictures, all black and without names.
 ImageSet allocate(int64_t count, const std::string& path, const LoadOptions& options) {
   ImageSet set;
-  set.height = options.height;
-  set.width = options.width;
+  set.height = set.width = options.framing.resize;
+  set.crop = options.framing.size;
   try {
     set.pixels.resize(static_cast<size_t>(count * set.picture_bytes()));
   } catch (const std::exception&) {
     work_error("{} pictures of {} at {} x {} need {:.1f} GB of memory, which this machine does not have", count, path,
-               options.width, options.height, static_cast<double>(count * set.picture_bytes()) / 1e9);
+               set.width, set.height, static_cast<double>(count * set.picture_bytes()) / 1e9);
   }
   return set;
 }
@@ -58,7 +59,7 @@ std::vector<uint8_t> read_whole_file(const std::string& path) {
 
 void decode_to(uint8_t* target, const std::string& path, const LoadOptions& options) {
   const Picture picture = decode_picture(read_whole_file(path), {options.max_pixels});
-  const Picture resized = resize_bilinear(picture, options.height, options.width);
+  const Picture resized = framed(picture, options.framing);
   std::memcpy(target, resized.rgb.data(), resized.rgb.size());
 }
 
@@ -128,7 +129,7 @@ ImageSet load_idx(const std::string& path, const LoadOptions& options) {
   ImageSet set = allocate(images.count, path, options);
   for (int64_t i = 0; i < images.count; ++i) set.names.push_back(fmt::format("{}[{}]", path, i));
   parallel_for(images.count, options.threads, [&](int64_t index) {
-    const Picture resized = resize_bilinear(idx_picture(images, index), options.height, options.width);
+    const Picture resized = framed(idx_picture(images, index), options.framing);
     std::memcpy(set.pixels.data() + index * set.picture_bytes(), resized.rgb.data(), resized.rgb.size());
   });
   return set;

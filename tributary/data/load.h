@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "tributary/base/framing.h"
 #include "tributary/data/image_set.h"
 #include "tributary/data/picture.h"
 
 namespace tributary {
 
 struct LoadOptions {
-  int height = 224;  // of every picture in memory
-  int width = 224;
+  Framing framing;                                 // in memory pictures are framing.resize pixels wide and high
   int threads = 0;                                 // for decoding; 0: all of the machine
   std::string root;                                // relative paths of list files begin here; empty: beside the list
   double max_bad_share = 0.1;                      // more unreadable pictures than this share is an error

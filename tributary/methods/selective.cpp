@@ -165,6 +165,8 @@ class Adaptation {
     const Clock::time_point start = Clock::now();
     const auto seed = static_cast<uint64_t>(options_.seed);
     const auto round = static_cast<uint64_t>(event.round);
+    const Augmentation augmentation =
+        settled(options_.augmentation, architecture(ensemble_.sources.front().info().architecture), /*adapting=*/true);
     RoundLoader loader(selection, options_, event.round);
     const bool aligns = loader.aligns();
     std::vector<Tensor> history;
@@ -174,7 +176,7 @@ class Adaptation {
       const auto [confident, unconfident] = loader.next();
       const auto picture_views = [&](const Tensor& index, uint64_t which) {
         const Random random(seed, Purpose::kAugment, {round, step, which});
-        return views(augment(images_.gather(index), options_.augmentation, random), ensemble_.sources);
+        return views(images_.augmented(index, augmentation, random), ensemble_.sources);
       };
       StepBatch batch;
       batch.confident = picture_views(confident, 0);

@@ -2,84 +2,53 @@
 
 #include <fmt/ranges.h>
 
+#include <functional>
+
 #include "tributary/base/error.h"
 
 namespace tributary {
 namespace {
 
-class LeNet : public Backbone {
- public:
-  explicit LeNet(Random init) : conv1_(3, 20, 5, 1, 0, init.child(0)), conv2_(20, 50, 5, 1, 0, init.child(1)) {}
-
-  Tensor forward(const Tensor& x, Noise* noise) override {
-    Tensor h = at::max_pool2d(conv1_(x), {2, 2}).relu_();
-    h = at::max_pool2d(dropout_channels(conv2_(h), 0.5, noise), {2, 2}).relu_();
-    return h.contiguous().flatten(1);
-  }
-
-  int64_t width() const override { return 1250; }
-
-  TensorList tensors() const override {
-    TensorList list;
-    conv1_.list("conv1", list);
-    conv2_.list("conv2", list);
-    return list;
-  }
-
- private:
-  Conv2d conv1_, conv2_;
-};
-
-class Dtn : public Backbone {
- public:
-  explicit Dtn(Random init)
-      : conv1_(3, 64, 5, 2, 2, init.child(0)),
-        conv2_(64, 128, 5, 2, 2, init.child(1)),
-        conv3_(128, 256, 5, 2, 2, init.child(2)),
-        bn1_(64),
-        bn2_(128),
-        bn3_(256) {}
-
-  Tensor forward(const Tensor& x, Noise* noise) override {
-    Tensor h = dropout_channels(bn1_(conv1_(x), noise), 0.1, noise).relu();
-    h = dropout_channels(bn2_(conv2_(h), noise), 0.3, noise).relu();
-    h = dropout_channels(bn3_(conv3_(h), noise), 0.5, noise).relu();
-    return h.contiguous().flatten(1);
-  }
-
-  int64_t width() const override { return 4096; }
-
-  // Numbered as the research scripts' sequence of convolution, BatchNorm, dropout and ReLU.
-  TensorList tensors() const override {
-    TensorList list;
-    conv1_.list("conv_params.0", list);
-    bn1_.list("conv_params.1", list);
-    conv2_.list("conv_params.4", list);
-    bn2_.list("conv_params.5", list);
-    conv3_.list("conv_params.8", list);
-    bn3_.list("conv_params.9", list);
-    return list;
-  }
-
- private:
-  Conv2d conv1_, conv2_, conv3_;
-  BatchNorm bn1_, bn2_, bn3_;
-};
+using Make = std::function<Backbone(FirstStride, const Init&)>;
 
 struct Entry {
   Architecture fixed;
-  std::unique_ptr<Backbone> (*make)(Random);
+  Make make;
 };
 
-template <typename T>
-std::unique_ptr<Backbone> make(Random init) {
-  return std::make_unique<T>(init);
+Entry digits(const std::string& name, Backbone (*make)(const Init&)) {
+  return {{name, {32, 32}, {}, 0.5, 1e-2, false}, [make](FirstStride, const Init& init) { return make(init); }};
+}
+
+Architecture photographs(const std::string& name) {
+  return {name, {224, 256}, kImageNetNormalisation, 0, 1e-3, true};
+}
+
+Entry resnet(const std::string& name, ResNetPlan plan) {
+  return {photographs(name),
+          [plan](FirstStride first_stride, const Init& init) { return make_resnet(plan, first_stride, init); }};
+}
+
+Entry vgg(const std::string& name, VggPlan plan) {
+  return {photographs(name), [plan](FirstStride, const Init& init) { return make_vgg(plan, init); }};
 }
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all = {
-      {{"lenet", 32, 0.5, 1e-2}, make<LeNet>},
-      {{"dtn", 32, 0.5, 1e-2}, make<Dtn>},
+      digits("lenet", make_lenet),
+      digits("dtn", make_dtn),
+      resnet("resnet18", {false, {2, 2, 2, 2}}),
+      resnet("resnet34", {false, {3, 4, 6, 3}}),
+      resnet("resnet50", {true, {3, 4, 6, 3}}),
+      resnet("resnet101", {true, {3, 4, 23, 3}}),
+      resnet("resnet152", {true, {3, 8, 36, 3}}),
+      resnet("resnext50_32x4d", {true, {3, 4, 6, 3}, 32, 4}),
+      resnet("resnext101_32x8d", {true, {3, 4, 23, 3}, 32, 8}),
+      resnet("resnext101_64x4d", {true, {3, 4, 23, 3}, 64, 4}),
+      vgg("vgg16", {{2, 2, 3, 3, 3}, false}),
+      vgg("vgg16_bn", {{2, 2, 3, 3, 3}, true}),
+      vgg("vgg19", {{2, 2, 4, 4, 4}, false}),
+      vgg("vgg19_bn", {{2, 2, 4, 4, 4}, true}),
   };
   return all;
 }
@@ -93,7 +62,8 @@ const Entry& entry(const std::string& name) {
 }  // namespace
 
 const Architecture& architecture(const std::string& name) {
-  return entry(name).fixed;
+  static const Architecture scripted = photographs(kTorchScript);
+  return name == kTorchScript ? scripted : entry(name).fixed;
 }
 
 std::vector<std::string> architecture_names() {
@@ -102,8 +72,30 @@ std::vector<std::string> architecture_names() {
   return names;
 }
 
-std::unique_ptr<Backbone> make_backbone(const std::string& architecture, Random init) {
-  return entry(architecture).make(init);
+void require_framing(const Architecture& network, const Framing& framing) {
+  constexpr int kSmallest = 32;  // five halvings
+  if (!network.photographs && framing.size != network.framing.size)
+    input_error("{} takes pictures of {}x{}, not {}x{}; choose another network for these", network.name,
+                network.framing.size, network.framing.size, framing.size, framing.size);
+  if (network.name != kTorchScript && framing.size < kSmallest)
+    input_error("{} takes pictures of at least {}x{}, not {}x{}", network.name, kSmallest, kSmallest, framing.size,
+                framing.size);
+}
+
+ModelInfo fresh_info(std::string name, const std::string& architecture_name, std::vector<std::string> classes) {
+  const Architecture& network = architecture(architecture_name);
+  ModelInfo info;
+  info.name = std::move(name);
+  info.architecture = architecture_name;
+  info.classes = std::move(classes);
+  info.framing = network.framing;
+  info.normalisation = network.normalisation;
+  info.bottleneck_dropout = network.bottleneck_dropout;
+  return info;
+}
+
+Backbone make_backbone(const std::string& architecture, FirstStride first_stride, const Init& init) {
+  return entry(architecture).make(first_stride, init);
 }
 
 }  // namespace tributary

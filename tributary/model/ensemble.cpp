@@ -14,6 +14,15 @@ void Ensemble::to(torch::Device device) {
   for (SourceModel& source : sources) source.to(device);
 }
 
+namespace {
+
+std::string in_words(const Framing& framing) {
+  return fmt::format("{0}x{0} out of {1}x{1}{2}", framing.size, framing.resize,
+                     framing.keep_aspect ? " with their aspect kept" : "");
+}
+
+}  // namespace
+
 void require_compatible(const std::vector<SourceModel>& sources, const std::vector<std::string>& files) {
   const ModelInfo& first = sources.front().info();
   for (size_t j = 1; j < sources.size(); ++j) {
@@ -25,9 +34,9 @@ void require_compatible(const std::vector<SourceModel>& sources, const std::vect
       if (other.classes[k] != first.classes[k])
         input_error("class {} is '{}' in {} but '{}' in {}; all sources must share one set of classes in one order", k,
                     other.classes[k], files[j], first.classes[k], files[0]);
-    if (other.input_size != first.input_size)
-      input_error("{} takes pictures of {}x{} but {} of {}x{}; all sources must take the same size", files[j],
-                  other.input_size, other.input_size, files[0], first.input_size, first.input_size);
+    if (!(other.framing == first.framing))
+      input_error("{} takes pictures of {} but {} of {}; all sources must take the same", files[j],
+                  in_words(other.framing), files[0], in_words(first.framing));
   }
 }
 

@@ -14,7 +14,7 @@ struct Ensemble {
 
   int64_t size() const { return static_cast<int64_t>(sources.size()); }
   const std::vector<std::string>& classes() const { return sources.front().info().classes; }
-  int input_size() const { return sources.front().info().input_size; }
+  const Framing& framing() const { return sources.front().info().framing; }
   int64_t joint_width() const;  // sum of the feature widths
   void to(torch::Device device);
 };

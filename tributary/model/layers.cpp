@@ -17,9 +17,24 @@ Tensor uniform(torch::IntArrayRef shape, double bound, Random random) {
   return filled(shape, [&] { return random.uniform(-bound, bound); });
 }
 
-Tensor xavier_normal(int64_t out, int64_t in, Random random) {
-  const double deviation = std::sqrt(2.0 / static_cast<double>(in + out));
-  return filled({out, in}, [&] { return deviation * random.normal(); });
+Tensor normal(torch::IntArrayRef shape, double deviation, Random random) {
+  return filled(shape, [&] { return deviation * random.normal(); });
+}
+
+// First weights of a layer with `in` and `out` connections a unit.
+Tensor first_weight(torch::IntArrayRef shape, int64_t in, int64_t out, Start start, const Init& init) {
+  if (!init) return torch::empty(shape, torch::kFloat32);
+  switch (start) {
+    case Start::kDefault:
+      return uniform(shape, 1 / std::sqrt(static_cast<double>(in)), *init);
+    case Start::kFanOut:
+      return normal(shape, std::sqrt(2.0 / static_cast<double>(out)), *init);
+    case Start::kSmall:
+      return normal(shape, 0.01, *init);
+    case Start::kXavier:
+      return normal(shape, std::sqrt(2.0 / static_cast<double>(in + out)), *init);
+  }
+  return {};
 }
 
 Tensor parameter(Tensor value) {
@@ -28,21 +43,26 @@ Tensor parameter(Tensor value) {
 
 }  // namespace
 
-Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel, int64_t stride_, int64_t padding_, Random init)
-    : stride(stride_), padding(padding_) {
-  const double bound = 1 / std::sqrt(static_cast<double>(in * kernel * kernel));
-  weight =
-      parameter(uniform({out, in, kernel, kernel}, bound, init.child(0)).contiguous(at::MemoryFormat::ChannelsLast));
-  bias = parameter(uniform({out}, bound, init.child(1)));
+Conv2d::Conv2d(const ConvShape& shape, Start start, const Init& init)
+    : stride(shape.stride), padding(shape.padding), groups(shape.groups) {
+  const int64_t area = shape.kernel * shape.kernel;
+  const int64_t fan_in = shape.in / groups * area;
+  weight = parameter(first_weight({shape.out, shape.in / groups, shape.kernel, shape.kernel}, fan_in,
+                                  shape.out / groups * area, start, child(init, 0))
+                         .contiguous(at::MemoryFormat::ChannelsLast));
+  if (!shape.bias) return;
+  const bool random = init && start == Start::kDefault;
+  bias = parameter(random ? uniform({shape.out}, 1 / std::sqrt(static_cast<double>(fan_in)), init->child(1))
+                          : torch::zeros({shape.out}));
 }
 
 Tensor Conv2d::operator()(const Tensor& x) const {
-  return at::conv2d(x, weight, bias, stride, padding);
+  return at::conv2d(x, weight, bias, stride, padding, /*dilation=*/1, groups);
 }
 
 void Conv2d::list(const std::string& prefix, TensorList& list) const {
   list.parameters.push_back({prefix + ".weight", weight});
-  list.parameters.push_back({prefix + ".bias", bias});
+  if (bias.defined()) list.parameters.push_back({prefix + ".bias", bias});
 }
 
 BatchNorm::BatchNorm(int64_t channels)
@@ -55,7 +75,7 @@ BatchNorm::BatchNorm(int64_t channels)
 Tensor BatchNorm::operator()(const Tensor& x, const Noise* noise) {
   const bool training = noise != nullptr;
   if (training) num_batches_tracked.add_(1);
-  return at::batch_norm(x, weight, bias, running_mean, running_var, training, 0.1, 1e-5, true);
+  return at::batch_norm(x, weight, bias, running_mean, running_var, training, 0.1, kBatchNormEpsilon, true);
 }
 
 void BatchNorm::list(const std::string& prefix, TensorList& list) const {
@@ -66,8 +86,8 @@ void BatchNorm::list(const std::string& prefix, TensorList& list) const {
   list.buffers.push_back({prefix + ".num_batches_tracked", num_batches_tracked});
 }
 
-Linear::Linear(int64_t in, int64_t out, Random init)
-    : weight(parameter(xavier_normal(out, in, init))), bias(parameter(torch::zeros({out}))) {}
+Linear::Linear(int64_t in, int64_t out, Start start, const Init& init)
+    : weight(parameter(first_weight({out, in}, in, out, start, init))), bias(parameter(torch::zeros({out}))) {}
 
 Tensor Linear::operator()(const Tensor& x) const {
   return at::linear(x, weight, bias);
@@ -78,16 +98,19 @@ void Linear::list(const std::string& prefix, TensorList& list) const {
   list.parameters.push_back({prefix + ".bias", bias});
 }
 
-WeightNormLinear::WeightNormLinear(int64_t in, int64_t out, WeightNormInit kind, Random init) {
-  Tensor v = kind == WeightNormInit::kXavier ? xavier_normal(out, in, init)
-                                             : uniform({out, in}, 1 / std::sqrt(static_cast<double>(in)), init);
+WeightNormLinear::WeightNormLinear(int64_t in, int64_t out, Start start, const Init& init) {
+  Tensor v = first_weight({out, in}, in, out, start, init);
   weight_g = parameter(v.norm(2, {1}, true));
   weight_v = parameter(v);
   bias = parameter(torch::zeros({out}));
 }
 
+Tensor WeightNormLinear::weight() const {
+  return at::_weight_norm(weight_v, weight_g, 0);
+}
+
 Tensor WeightNormLinear::operator()(const Tensor& x) const {
-  return at::linear(x, at::_weight_norm(weight_v, weight_g, 0), bias);
+  return at::linear(x, weight(), bias);
 }
 
 void WeightNormLinear::list(const std::string& prefix, TensorList& list) const {

@@ -4,6 +4,7 @@
 // running statistics and none (spec 10). `list` gives every tensor its name in model files.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,17 +26,35 @@ struct TensorList {
   NamedTensors buffers;
 };
 
-struct Conv2d {
-  Tensor weight, bias;
-  int64_t stride, padding;
+// Where first weights come from; nothing leaves them unset, for those who are about to load some.
+using Init = std::optional<Random>;
+inline Init child(const Init& init, uint64_t index) {
+  return init ? Init(init->child(index)) : Init();
+}
 
-  // Weight and bias uniform in +-1/sqrt(fan_in), the framework's default.
-  Conv2d(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t padding, Random init);
+// How a layer's weights start: uniform in +-1/sqrt(fan_in), bias too, which is the framework's default; normal with
+// variance 2 / fan_out and no bias, as torchvision's ImageNet networks; normal with deviation 0.01 (VGG's head); or
+// Xavier-normal with no bias (spec 10, 2c).
+enum class Start { kDefault, kFanOut, kSmall, kXavier };
+
+struct ConvShape {
+  int64_t in, out, kernel;
+  int64_t stride = 1, padding = 0, groups = 1;
+  bool bias = true;
+};
+
+struct Conv2d {
+  Tensor weight, bias;  // bias undefined where there is none
+  int64_t stride, padding, groups;
+
+  Conv2d(const ConvShape& shape, Start start, const Init& init);
   Tensor operator()(const Tensor& x) const;
   void list(const std::string& prefix, TensorList& list) const;
 };
 
-// BatchNorm over all but the channel dimension; momentum 0.1, eps 1e-5, unbiased variance in the running statistics.
+constexpr double kBatchNormEpsilon = 1e-5;
+
+// BatchNorm over all but the channel dimension; momentum 0.1, unbiased variance in the running statistics.
 struct BatchNorm {
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
@@ -47,21 +66,18 @@ struct BatchNorm {
 struct Linear {
   Tensor weight, bias;
 
-  // Xavier-normal weight, zero bias (spec 10, 2c).
-  Linear(int64_t in, int64_t out, Random init);
+  Linear(int64_t in, int64_t out, Start start, const Init& init);
   Tensor operator()(const Tensor& x) const;
   void list(const std::string& prefix, TensorList& list) const;
 };
 
-// How the classifier's direction vectors start: as the research scripts effectively do (their Xavier draw is lost in
-// the next forward pass), or with Xavier-normal as they meant to.
-enum class WeightNormInit { kUniform, kXavier };
-
-// A linear layer with weight W_k = g_k v_k / |v_k|, row by row.
+// A linear layer with weight W_k = g_k v_k / |v_k|, row by row. Its direction vectors start uniform, as the research
+// scripts effectively do (their Xavier draw is lost in the next forward pass), or with Xavier-normal as they meant to.
 struct WeightNormLinear {
   Tensor weight_v, weight_g, bias;
 
-  WeightNormLinear(int64_t in, int64_t out, WeightNormInit kind, Random init);
+  WeightNormLinear(int64_t in, int64_t out, Start start, const Init& init);
+  Tensor weight() const;
   Tensor operator()(const Tensor& x) const;
   void list(const std::string& prefix, TensorList& list) const;
 };

@@ -8,7 +8,7 @@ namespace {
 Tensor vote(const Tensor& logits) {
   const auto sources = static_cast<double>(logits.size(0));
   const Tensor share = at::one_hot(logits.argmax(-1), logits.size(2)).to(logits.scalar_type()).mean(0);
-  const Tensor ballot = share + logits.softmax(-1).mean(0) * (0.25 / sources);
+  const Tensor ballot = share + logits.softmax(-1).mean(0) * (kTieShare / sources);
   return ballot / ballot.sum(-1, true);
 }
 

@@ -26,6 +26,9 @@ struct Mixture {
   Tensor weights;
 };
 
+// Votes are whole; this share of one, by mean probability, breaks ties.
+inline constexpr double kTieShare = 0.25;
+
 // Logits [m, n, K] to probabilities [n, K].
 Tensor combine(const Tensor& logits, const Mixture& mixture);
 

@@ -1,20 +1,22 @@
 #include "tributary/model/model_file.h"
 
-#include <cstring>
+#include <deque>
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
 #include "tributary/model/safetensors.h"
+#include "tributary/model/scripted_source.h"
 
 namespace tributary {
 namespace {
 
 constexpr const char* kFormat = "tributary-1";
 
-// Tensors on their way to a file. `kept` owns the contiguous host copies that the entries point to.
+// Tensors on their way to a file. `kept` and `scripts` own what the entries point to.
 struct Outgoing {
   std::vector<TensorEntry> entries;
   std::vector<Tensor> kept;
+  std::deque<std::string> scripts;  // TorchScript files as they would be on disk
 
   void add(const std::string& name, const Tensor& value) {
     const Tensor host = value.detach().to(torch::kCPU).contiguous();
@@ -27,20 +29,22 @@ struct Outgoing {
                        {static_cast<const uint8_t*>(host.data_ptr()), host.nbytes()}});
   }
 
-  void add(const std::string& prefix, const NamedTensors& tensors) {
-    for (const NamedTensor& tensor : tensors) add(prefix + tensor.name, tensor.value);
+  void add(const std::string& prefix, const SourceModel& source) {
+    if (const ScriptedSource* scripted = source.scripted()) {
+      scripts.push_back(scripted->bytes());
+      const std::string& bytes = scripts.back();
+      entries.push_back({prefix + kTorchScript,
+                         DType::U8,
+                         {static_cast<int64_t>(bytes.size())},
+                         {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}});
+      return;
+    }
+    for (const NamedTensor& tensor : source.state()) add(prefix + tensor.name, tensor.value);
   }
 };
 
 Tensor incoming(const SafetensorsFile& file, const std::string& name) {
-  const TensorEntry& entry = file.at(name);
-  if (entry.dtype != DType::F32 && entry.dtype != DType::I64)
-    input_error("{}: tensor {} has type {}, expected F32 or I64", file.name(), name, name_of(entry.dtype));
-  Tensor value = torch::empty(entry.shape, entry.dtype == DType::I64 ? torch::kInt64 : torch::kFloat32);
-  if (!entry.data.empty()) std::memcpy(value.data_ptr(), entry.data.data(), entry.data.size());
-  if (!value.isfinite().all().item<bool>())
-    input_error("{}: tensor {} holds NaN or infinite values; train this model again", file.name(), name);
-  return value;
+  return tensor_of(file.at(name), file.name());
 }
 
 std::string described(const SafetensorsFile& file, const std::string& key) {
@@ -59,8 +63,24 @@ std::string kind_of(const SafetensorsFile& file) {
   return described(file, "kind");
 }
 
-SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const std::string& prefix) {
-  SourceModel source(info, Random(0));
+SourceModel assemble_script(const SafetensorsFile& file, const ModelInfo& info, const std::string& prefix, bool trust) {
+  if (!trust)
+    input_error("{} holds TorchScript ({}), which is code; say --trust if you trust its author", file.name(),
+                info.name);
+  const TensorEntry& entry = file.at(prefix + kTorchScript);
+  auto body = std::make_unique<ScriptedSource>(std::string(entry.data.begin(), entry.data.end()), file.name(),
+                                               info.last_layer, info.framing.size);
+  if (body->feature_width() != info.feature_width || body->classes() != static_cast<int64_t>(info.classes.size()))
+    input_error("{}: the TorchScript of {} does not fit its description; the file is damaged", file.name(), info.name);
+  return SourceModel(info, std::move(body));
+}
+
+SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const std::string& prefix, bool trust) {
+  if (info.architecture == kTorchScript) return assemble_script(file, info, prefix, trust);
+  if (!info.bottleneck && info.feature_width != make_backbone(info.architecture, info.first_stride, {}).width)
+    input_error("{}: {} has no features of width {}; the file is damaged", file.name(), info.architecture,
+                info.feature_width);
+  SourceModel source(info, Init());
   NamedTensors state = source.state();
   for (NamedTensor& tensor : state) {
     const Tensor value = incoming(file, prefix + tensor.name);
@@ -74,9 +94,9 @@ SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const s
   return source;
 }
 
-SourceModel assemble_source(const SafetensorsFile& file) {
+SourceModel assemble_source(const SafetensorsFile& file, bool trust) {
   const ModelInfo info = model_info_from_json(described(file, "model"), file.name());
-  return assemble(file, info, "");
+  return assemble(file, info, "", trust);
 }
 
 Combination rule_named(const std::string& name, const std::string& file) {
@@ -91,7 +111,7 @@ std::string name_of_rule(Combination rule) {
   return {};
 }
 
-Ensemble assemble_mixture(const SafetensorsFile& file) {
+Ensemble assemble_mixture(const SafetensorsFile& file, bool trust) {
   Ensemble ensemble;
   nlohmann::json infos;
   try {
@@ -102,7 +122,7 @@ Ensemble assemble_mixture(const SafetensorsFile& file) {
   if (!infos.is_array() || infos.empty()) input_error("{}: its list of sources is empty", file.name());
   for (size_t j = 0; j < infos.size(); ++j)
     ensemble.sources.push_back(
-        assemble(file, model_info_from_json(infos[j].dump(), file.name()), fmt::format("source.{}.", j)));
+        assemble(file, model_info_from_json(infos[j].dump(), file.name()), fmt::format("source.{}.", j), trust));
   require_compatible(ensemble.sources, std::vector<std::string>(infos.size(), file.name()));
   ensemble.mixture.rule = rule_named(described(file, "rule"), file.name());
   if (file.find("weights")) {
@@ -120,7 +140,7 @@ Ensemble assemble_mixture(const SafetensorsFile& file) {
 
 void save_source(const std::string& path, const SourceModel& source) {
   Outgoing out;
-  out.add("", source.state());
+  out.add("", source);
   write_safetensors(path, out.entries, {{"format", kFormat}, {"kind", "source"}, {"model", to_json(source.info())}});
 }
 
@@ -128,7 +148,7 @@ void save_ensemble(const std::string& path, const Ensemble& ensemble) {
   Outgoing out;
   nlohmann::json infos = nlohmann::json::array();
   for (size_t j = 0; j < ensemble.sources.size(); ++j) {
-    out.add(fmt::format("source.{}.", j), ensemble.sources[j].state());
+    out.add(fmt::format("source.{}.", j), ensemble.sources[j]);
     infos.push_back(nlohmann::json::parse(to_json(ensemble.sources[j].info())));
   }
   if (ensemble.mixture.weights.defined()) out.add("weights", ensemble.mixture.weights);
@@ -139,25 +159,34 @@ void save_ensemble(const std::string& path, const Ensemble& ensemble) {
                      {"rule", name_of_rule(ensemble.mixture.rule)}});
 }
 
-SourceModel load_source(const std::string& path) {
+bool is_ours(const SafetensorsFile& file) {
+  return file.metadata().count("kind") > 0;
+}
+
+SourceModel load_source(const std::string& path, const ImportOptions& options) {
+  if (is_triplet(path)) return import_source(path, options);
+  const FileFormat format = format_of(path);
+  if (format == FileFormat::kTorchScript) return import_script(path, options);
+  if (format != FileFormat::kSafetensors) return import_source(path, options);
   const SafetensorsFile file = SafetensorsFile::read(path);
+  if (!is_ours(file)) return import_source(path, options);
   const std::string kind = kind_of(file);
   if (kind != "source")
     input_error("{} is a {}, not a single source; it can be evaluated but not adapted again", path, kind);
-  return assemble_source(file);
+  return assemble_source(file, options.trust);
 }
 
-Ensemble load_ensemble(const std::string& path) {
-  const SafetensorsFile file = SafetensorsFile::read(path);
-  if (kind_of(file) == "mixture") return assemble_mixture(file);
-  Ensemble ensemble;
-  ensemble.sources.push_back(assemble_source(file));
-  return ensemble;
+Ensemble load_ensemble(const std::string& path, const ImportOptions& options) {
+  if (!is_triplet(path) && format_of(path) == FileFormat::kSafetensors) {
+    const SafetensorsFile file = SafetensorsFile::read(path);
+    if (is_ours(file) && kind_of(file) == "mixture") return assemble_mixture(file, options.trust);
+  }
+  return load_sources({path}, options);
 }
 
-Ensemble load_sources(const std::vector<std::string>& paths) {
+Ensemble load_sources(const std::vector<std::string>& paths, const ImportOptions& options) {
   Ensemble ensemble;
-  for (const std::string& path : paths) ensemble.sources.push_back(load_source(path));
+  for (const std::string& path : paths) ensemble.sources.push_back(load_source(path, options));
   require_compatible(ensemble.sources, paths);
   return ensemble;
 }

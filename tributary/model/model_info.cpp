@@ -16,8 +16,9 @@ void check(const ModelInfo& info) {
   if (info.classes.size() < 2) throw std::runtime_error(fmt::format("{} classes", info.classes.size()));
   if (std::set<std::string>(info.classes.begin(), info.classes.end()).size() != info.classes.size())
     throw std::runtime_error("a class name twice");
-  if (info.input_size < 1 || info.input_size > 4096)
-    throw std::runtime_error(fmt::format("input size {}", info.input_size));
+  const Framing& framing = info.framing;
+  if (framing.size < 1 || framing.size > framing.resize || framing.resize > 4096)
+    throw std::runtime_error(fmt::format("input size {} of {}", framing.size, framing.resize));
   if (info.feature_width < 1 || info.feature_width > 65536)
     throw std::runtime_error(fmt::format("feature width {}", info.feature_width));
   if (!(info.bottleneck_dropout >= 0 && info.bottleneck_dropout < 1))
@@ -28,18 +29,34 @@ void check(const ModelInfo& info) {
       throw std::runtime_error("normalisation that is not a finite mean and a positive deviation");
 }
 
+// One of two values by name; the first where the key is missing, as in files that knew no other.
+template <typename Enum>
+Enum choice(const json& object, const char* key, std::pair<const char*, Enum> first,
+            std::pair<const char*, Enum> second) {
+  const std::string name = object.value(key, std::string(first.first));
+  if (name == first.first) return first.second;
+  if (name == second.first) return second.second;
+  throw std::runtime_error(fmt::format("{} '{}'", key, name));
+}
+
 }  // namespace
 
 std::string to_json(const ModelInfo& info) {
-  return json{{"name", info.name},
-              {"architecture", info.architecture},
-              {"classes", info.classes},
-              {"input_size", info.input_size},
-              {"mean", info.normalisation.mean},
-              {"deviation", info.normalisation.deviation},
-              {"feature_width", info.feature_width},
-              {"bottleneck_dropout", info.bottleneck_dropout}}
-      .dump();
+  json object = {{"name", info.name},
+                 {"architecture", info.architecture},
+                 {"classes", info.classes},
+                 {"input_size", info.framing.size},
+                 {"resize", info.framing.resize},
+                 {"keep_aspect", info.framing.keep_aspect},
+                 {"mean", info.normalisation.mean},
+                 {"deviation", info.normalisation.deviation},
+                 {"bottleneck", info.bottleneck},
+                 {"feature_width", info.feature_width},
+                 {"bottleneck_dropout", info.bottleneck_dropout},
+                 {"classifier", info.classifier == ClassifierKind::kWeightNorm ? "weight_norm" : "linear"},
+                 {"stride", info.first_stride == FirstStride::kIn3x3 ? "3x3" : "1x1"}};
+  if (!info.last_layer.empty()) object["last_layer"] = info.last_layer;
+  return object.dump();
 }
 
 ModelInfo model_info_from_json(const std::string& text, const std::string& file) {
@@ -49,11 +66,19 @@ ModelInfo model_info_from_json(const std::string& text, const std::string& file)
     info.name = object.at("name");
     info.architecture = object.at("architecture");
     info.classes = object.at("classes").get<std::vector<std::string>>();
-    info.input_size = object.at("input_size");
+    info.framing.size = object.at("input_size");
+    info.framing.resize = object.value("resize", info.framing.size);
+    info.framing.keep_aspect = object.value("keep_aspect", false);
     info.normalisation.mean = object.at("mean");
     info.normalisation.deviation = object.at("deviation");
+    info.bottleneck = object.value("bottleneck", true);
     info.feature_width = object.at("feature_width");
     info.bottleneck_dropout = object.at("bottleneck_dropout");
+    info.classifier = choice<ClassifierKind>(object, "classifier", {"weight_norm", ClassifierKind::kWeightNorm},
+                                             {"linear", ClassifierKind::kLinear});
+    info.first_stride =
+        choice<FirstStride>(object, "stride", {"3x3", FirstStride::kIn3x3}, {"1x1", FirstStride::kIn1x1});
+    info.last_layer = object.value("last_layer", std::string());
     check(info);
   } catch (const std::exception& error) {
     input_error("{}: its description of the model makes no sense ({}); write it again with: tributary train", file,

@@ -19,6 +19,9 @@ class Noise {
   // A mask of the given shape: 0 with probability `drop`, else 1 / (1 - drop).
   Tensor mask(torch::IntArrayRef shape, double drop);
 
+  // A number for those who draw from a generator of their own.
+  uint64_t seed() { return stream_.bits(); }
+
   // Every mask drawn so far, in order.
   const std::vector<Tensor>& drawn() const { return drawn_; }
 

@@ -131,7 +131,10 @@ class CheckpointReader {
     }
     if (main == nullptr) unreadable(file_.name_, "its zip archive holds no data.pkl");
     if (zip_->find(folder_ + "constants.pkl") != nullptr)
-      input_error("{} is a TorchScript archive, which is code; save model.state_dict() instead", file_.name_);
+      input_error(
+          "{} is a TorchScript archive, which is code; say --trust if you trust its author, or save model.state_dict() "
+          "instead",
+          file_.name_);
     if (const ZipEntry* order = zip_->find(folder_ + "byteorder")) {
       const Bytes content = zip_->content(*order);
       const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());

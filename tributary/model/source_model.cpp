@@ -1,59 +1,30 @@
 #include "tributary/model/source_model.h"
 
 #include "tributary/base/error.h"
+#include "tributary/model/layered_source.h"
+#include "tributary/model/scripted_source.h"
 
 namespace tributary {
-namespace {
 
-NamedTensors prefixed(const std::string& prefix, NamedTensors tensors) {
-  for (NamedTensor& tensor : tensors) tensor.name = prefix + tensor.name;
-  return tensors;
-}
+SourceModel::SourceModel(ModelInfo info, const Init& init, Start classifier)
+    : info_(std::move(info)), body_(std::make_unique<LayeredSource>(info_, init, classifier)) {}
 
-void append(NamedTensors& to, const NamedTensors& from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
+SourceModel::SourceModel(ModelInfo info, std::unique_ptr<SourceBody> body)
+    : info_(std::move(info)), body_(std::move(body)) {}
 
-}  // namespace
-
-SourceModel::SourceModel(ModelInfo info, Random init, WeightNormInit classifier)
-    : info_(std::move(info)),
-      backbone_(make_backbone(info_.architecture, init.child(0))),
-      bottleneck_(backbone_->width(), info_.feature_width, init.child(1)),
-      bottleneck_bn_(info_.feature_width),
-      classifier_(info_.feature_width, static_cast<int64_t>(info_.classes.size()), classifier, init.child(2)) {}
-
-Tensor SourceModel::features(const Tensor& x, Noise* noise) {
-  return dropout(bottleneck_bn_(bottleneck_(backbone_->forward(x, noise)), noise), info_.bottleneck_dropout, noise);
-}
-
-NamedTensors SourceModel::backbone_parameters() const {
-  return prefixed("backbone.", backbone_->tensors().parameters);
-}
-
-NamedTensors SourceModel::bottleneck_parameters() const {
-  TensorList list;
-  bottleneck_.list("bottleneck.linear", list);
-  bottleneck_bn_.list("bottleneck.bn", list);
-  return list.parameters;
-}
-
-NamedTensors SourceModel::classifier_parameters() const {
-  TensorList list;
-  classifier_.list("classifier", list);
-  return list.parameters;
+int64_t SourceModel::parameter_count() const {
+  int64_t count = 0;
+  for (const NamedTensors& part : {backbone_parameters(), bottleneck_parameters(), classifier_parameters()})
+    for (const NamedTensor& tensor : part) count += tensor.value.numel();
+  return count;
 }
 
 NamedTensors SourceModel::state() const {
-  TensorList bottleneck;
-  bottleneck_.list("bottleneck.linear", bottleneck);
-  bottleneck_bn_.list("bottleneck.bn", bottleneck);
-  const TensorList backbone = backbone_->tensors();
-  NamedTensors all = prefixed("backbone.", backbone.parameters);
-  append(all, prefixed("backbone.", backbone.buffers));
-  append(all, bottleneck.parameters);
-  append(all, bottleneck.buffers);
-  append(all, classifier_parameters());
+  NamedTensors all;
+  for (const TensorList& part : {body_->backbone(), body_->bottleneck(), body_->classifier()}) {
+    all.insert(all.end(), part.parameters.begin(), part.parameters.end());
+    all.insert(all.end(), part.buffers.begin(), part.buffers.end());
+  }
   return all;
 }
 
@@ -67,8 +38,20 @@ void SourceModel::restore(const NamedTensors& saved) {
   }
 }
 
+torch::Device SourceModel::device() const {
+  return state().front().value.device();
+}
+
 void SourceModel::to(torch::Device device) {
   for (NamedTensor& tensor : state()) tensor.value.set_data(tensor.value.detach().to(device));
+}
+
+const LayeredSource* SourceModel::layered() const {
+  return dynamic_cast<const LayeredSource*>(body_.get());
+}
+
+const ScriptedSource* SourceModel::scripted() const {
+  return dynamic_cast<const ScriptedSource*>(body_.get());
 }
 
 NamedTensors copy_of(const NamedTensors& tensors) {

@@ -1,4 +1,4 @@
-// One source: backbone F, bottleneck B and classifier C (spec 10); phi = B(F(x)), z = C(phi).
+// One source: phi = B(F(x)), z = C(phi) (spec 10).
 //
 // The classifier is trained with its source and frozen ever after: adaptation moves the features of the target domain
 // to where the classifier expects them.
@@ -7,41 +7,48 @@
 #include <memory>
 
 #include "tributary/model/backbone.h"
-#include "tributary/model/model_info.h"
+#include "tributary/model/source_body.h"
 
 namespace tributary {
 
+class LayeredSource;
+class ScriptedSource;
+
 class SourceModel {
  public:
-  // A fresh model with the initial weights of spec 10, drawn from `init`.
-  SourceModel(ModelInfo info, Random init, WeightNormInit classifier = WeightNormInit::kUniform);
+  // A model of our own layers with the first weights of spec 10, drawn from `init`, or with none yet.
+  SourceModel(ModelInfo info, const Init& init, Start classifier = Start::kDefault);
+  SourceModel(ModelInfo info, std::unique_ptr<SourceBody> body);
 
   // phi: normalised pictures [n, 3, s, s] -> [n, feature_width]. A training pass (batch statistics, dropout, running
   // statistics moved) if `noise` is given, else an evaluation.
-  Tensor features(const Tensor& x, Noise* noise = nullptr);
+  Tensor features(const Tensor& x, Noise* noise = nullptr) { return body_->features(x, noise); }
   // z: [n, feature_width] -> logits [n, classes].
-  Tensor classify(const Tensor& phi) const { return classifier_(phi); }
+  Tensor classify(const Tensor& phi) const { return body_->classify(phi); }
 
   const ModelInfo& info() const { return info_; }
   void rename(std::string name) { info_.name = std::move(name); }
 
-  NamedTensors backbone_parameters() const;
-  NamedTensors bottleneck_parameters() const;
-  NamedTensors classifier_parameters() const;
+  NamedTensors backbone_parameters() const { return body_->backbone().parameters; }
+  NamedTensors bottleneck_parameters() const { return body_->bottleneck().parameters; }
+  NamedTensors classifier_parameters() const { return body_->classifier().parameters; }
+  // Scalars that training moves, in all three parts.
+  int64_t parameter_count() const;
   // Every parameter and buffer under its name in model files.
   NamedTensors state() const;
   // Takes over the values of `state`, which must have the same names in the same order.
   void restore(const NamedTensors& state);
 
-  torch::Device device() const { return classifier_.bias.device(); }
+  torch::Device device() const;
   void to(torch::Device device);
+
+  // The body, if it is of our own layers, or TorchScript; else null.
+  const LayeredSource* layered() const;
+  const ScriptedSource* scripted() const;
 
  private:
   ModelInfo info_;
-  std::unique_ptr<Backbone> backbone_;
-  Linear bottleneck_;
-  BatchNorm bottleneck_bn_;
-  WeightNormLinear classifier_;
+  std::unique_ptr<SourceBody> body_;
 };
 
 // A copy of the values, which later training does not touch.

@@ -1,6 +1,7 @@
 #include "tributary/report/run_folder.h"
 
 #include <fmt/ranges.h>
+#include <toml++/toml.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -58,9 +59,18 @@ nlohmann::json RunFolder::summary() const {
   }
 }
 
+std::string target_of_run(const std::string& path) {
+  const std::string file = path + "/config.toml";
+  try {
+    return toml::parse(read_text(file))["target"].value_or(std::string());
+  } catch (const toml::parse_error& error) {
+    input_error("{} is damaged ({})", file, error.description());
+  }
+}
+
 std::string model_path(const std::string& path) {
   std::error_code error;
-  if (!fs::is_directory(path, error)) return path;
+  if (!fs::is_directory(path, error) || fs::exists(path + "/source_F.pt", error)) return path;
   if (!fs::exists(path + "/config.toml", error))
     input_error("{} is not a run folder (no config.toml); give a run folder or a model file", path);
   if (!fs::exists(path + "/DONE", error))

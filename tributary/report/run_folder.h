@@ -40,7 +40,11 @@ class RunFolder {
   std::ofstream metrics_;
 };
 
-// The model file that `path` stands for: itself, or that of a run folder. An InputError if the run is not finished.
+// The model that `path` stands for: itself if it is a file or a folder of the research scripts, or that of a run
+// folder. An InputError if the run is not finished.
 std::string model_path(const std::string& path);
+
+// The target that a run folder's configuration names.
+std::string target_of_run(const std::string& path);
 
 }  // namespace tributary

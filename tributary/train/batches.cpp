@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "tributary/base/error.h"
+#include "tributary/data/framed.h"
+#include "tributary/model/device.h"
 
 namespace tributary {
 namespace {
@@ -15,7 +17,7 @@ Tensor channel_constants(const std::array<double, 3>& values, const Tensor& like
   return torch::tensor({values[0], values[1], values[2]}, torch::kFloat64).to(like.options()).view({1, 3, 1, 1});
 }
 
-// The affine maps of output to input coordinates in [-1, 1]: rotation, mirror image and shift of every picture.
+// The affine maps of output to input coordinates in [-1, 1]: rotation and shift of every picture.
 Tensor affine_maps(int64_t count, int64_t height, int64_t width, const Augmentation& augmentation, Random random) {
   Tensor maps = torch::zeros({count, 2, 3}, torch::kFloat32);
   auto map = maps.accessor<float, 3>();
@@ -24,10 +26,9 @@ Tensor affine_maps(int64_t count, int64_t height, int64_t width, const Augmentat
     return 2 * pixels / static_cast<double>(size);
   };
   for (int64_t i = 0; i < count; ++i) {
-    const double mirror = random.chance(augmentation.flip) ? -1 : 1;
     const double angle = random.uniform(-augmentation.rotation, augmentation.rotation) * (M_PI / 180);
-    map[i][0][0] = static_cast<float>(mirror * std::cos(angle));
-    map[i][0][1] = static_cast<float>(-mirror * std::sin(angle));
+    map[i][0][0] = static_cast<float>(std::cos(angle));
+    map[i][0][1] = static_cast<float>(-std::sin(angle));
     map[i][1][0] = static_cast<float>(std::sin(angle));
     map[i][1][1] = static_cast<float>(std::cos(angle));
     map[i][0][2] = static_cast<float>(offset(width));
@@ -36,20 +37,84 @@ Tensor affine_maps(int64_t count, int64_t height, int64_t width, const Augmentat
   return maps;
 }
 
+// Which rows and columns of a stored picture make the batch's picture, int64 [n, crop] each: a random place, the
+// columns in reverse for a mirror image.
+std::pair<Tensor, Tensor> random_places(int64_t count, int64_t height, int64_t width, int64_t crop, double flip,
+                                        Random random) {
+  Tensor rows = torch::empty({count, crop}, torch::kInt64);
+  Tensor columns = torch::empty({count, crop}, torch::kInt64);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t top = random.below(height - crop + 1);
+    const int64_t left = random.below(width - crop + 1);
+    const bool mirror = random.chance(flip);
+    int64_t* row = rows.data_ptr<int64_t>() + i * crop;
+    int64_t* column = columns.data_ptr<int64_t>() + i * crop;
+    for (int64_t k = 0; k < crop; ++k) {
+      row[k] = top + k;
+      column[k] = left + (mirror ? crop - 1 - k : k);
+    }
+  }
+  return {rows, columns};
+}
+
+Tensor moved(const Tensor& pixels, const Augmentation& augmentation, Random random) {
+  const Tensor maps = affine_maps(pixels.size(0), pixels.size(2), pixels.size(3), augmentation, random);
+  const Tensor grid = at::affine_grid_generator(maps.to(pixels.device()), pixels.sizes(), /*align_corners=*/false);
+  return at::grid_sampler(pixels, grid, /*bilinear*/ 0, /*zeros*/ 0, /*align_corners=*/false);
+}
+
+Tensor greyed(const Tensor& pixels, double share, Random random) {
+  Tensor chosen = torch::empty({pixels.size(0), 1, 1, 1}, torch::kBool);
+  for (int64_t i = 0; i < pixels.size(0); ++i) chosen.data_ptr<bool>()[i] = random.chance(share);
+  const Tensor luma = (pixels * channel_constants({0.299, 0.587, 0.114}, pixels)).sum(1, true);
+  return at::where(chosen.to(pixels.device()), luma, pixels);
+}
+
 }  // namespace
 
-DeviceImages::DeviceImages(const ImageSet& images, torch::Device device) {
+Augmentation settled(const Augmentation& augmentation, const Architecture& network, bool adapting) {
+  Augmentation result = augmentation;
+  if (result.flip < 0) result.flip = network.photographs ? 0.5 : 0;
+  if (result.grey < 0) result.grey = network.photographs && adapting ? 0.1 : 0;
+  return result;
+}
+
+DeviceImages::DeviceImages(const ImageSet& images, torch::Device device)
+    : crop_(images.crop > 0 ? images.crop : std::min(images.height, images.width)) {
   auto* bytes = const_cast<uint8_t*>(images.pixels.data());  // only read: cloned or copied at once
   const Tensor host = torch::from_blob(bytes, {images.size(), images.height, images.width, 3}, torch::kUInt8);
   pixels_ = device.is_cpu() ? host.clone() : host.to(device);
 }
 
+Tensor DeviceImages::middle(const Tensor& pixels) const {
+  const int64_t height = pixels.size(1), width = pixels.size(2);
+  if (height == crop_ && width == crop_) return pixels;
+  const auto offset = [&](int64_t length) { return middle_offset(static_cast<int>(length), static_cast<int>(crop_)); };
+  return pixels.narrow(1, offset(height), crop_).narrow(2, offset(width), crop_).contiguous();
+}
+
 Tensor DeviceImages::gather(const Tensor& index) const {
-  return as_floats(pixels_.index_select(0, index.to(pixels_.device())));
+  return as_floats(middle(pixels_.index_select(0, index.to(pixels_.device()))));
 }
 
 Tensor DeviceImages::rows(int64_t begin, int64_t end) const {
-  return as_floats(pixels_.slice(0, begin, end));
+  return as_floats(middle(pixels_.slice(0, begin, end)));
+}
+
+Tensor DeviceImages::augmented(const Tensor& index, const Augmentation& augmentation, Random random) const {
+  const int64_t count = index.size(0), height = pixels_.size(1), width = pixels_.size(2);
+  Tensor result;
+  if (crop_ < height || crop_ < width || augmentation.flip > 0) {
+    const auto [rows, columns] = random_places(count, height, width, crop_, augmentation.flip, random.child(2));
+    result = as_floats(
+        at::index(pixels_, {index.to(device()).view({count, 1, 1}), upload(rows, device()).view({count, crop_, 1}),
+                            upload(columns, device()).view({count, 1, crop_})}));
+  } else {
+    result = gather(index);
+  }
+  if (augmentation.shift > 0 || augmentation.rotation > 0) result = moved(result, augmentation, random.child(0));
+  if (augmentation.grey > 0) result = greyed(result, augmentation.grey, random.child(1));
+  return result.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
 Tensor normalise(const Tensor& pixels, const Normalisation& normalisation) {
@@ -73,27 +138,11 @@ std::vector<Tensor> views(const Tensor& pixels, const std::vector<SourceModel>& 
 
 void declare(OptionTable& table, const std::string& section, Augmentation& augmentation) {
   table.integer(section, "augment_shift", &augmentation.shift, 0, 512, "random shift of training pictures, pixels");
-  table.number(section, "augment_flip", &augmentation.flip, 0, 1, "probability of a mirror image");
-  table.number(section, "augment_grey", &augmentation.grey, 0, 1, "probability of a grey picture");
+  table.number(section, "augment_flip", &augmentation.flip, -1, 1,
+               "probability of a mirror image; -1 takes 0.5 for photographs and 0 for digits");
+  table.number(section, "augment_grey", &augmentation.grey, -1, 1,
+               "probability of a grey picture; -1 takes 0.1 for photographs in adaptation, else 0");
   table.number(section, "augment_rotation", &augmentation.rotation, 0, 180, "largest random rotation, degrees");
-}
-
-Tensor augment(const Tensor& pixels, const Augmentation& augmentation, Random random) {
-  Tensor result = pixels;
-  const int64_t count = pixels.size(0);
-  if (augmentation.shift > 0 || augmentation.flip > 0 || augmentation.rotation > 0) {
-    const Tensor maps = affine_maps(count, pixels.size(2), pixels.size(3), augmentation, random.child(0));
-    const Tensor grid = at::affine_grid_generator(maps.to(pixels.device()), pixels.sizes(), /*align_corners=*/false);
-    result = at::grid_sampler(result, grid, /*bilinear*/ 0, /*zeros*/ 0, /*align_corners=*/false);
-  }
-  if (augmentation.grey > 0) {
-    Random draws = random.child(1);
-    Tensor chosen = torch::empty({count, 1, 1, 1}, torch::kBool);
-    for (int64_t i = 0; i < count; ++i) chosen.data_ptr<bool>()[i] = draws.chance(augmentation.grey);
-    const Tensor luma = (result * channel_constants({0.299, 0.587, 0.114}, result)).sum(1, true);
-    result = at::where(chosen.to(pixels.device()), luma, result);
-  }
-  return result.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
 Sampler::Sampler(const Tensor& index, int64_t batch, Random random)

@@ -12,6 +12,21 @@
 
 namespace tributary {
 
+// Random changes of training pictures. Negative probabilities stand for what suits the pictures, see `settled`.
+struct Augmentation {
+  int64_t shift = 0;    // pad by this many black pixels and crop back at a random place
+  double flip = -1;     // probability of a mirror image
+  double grey = -1;     // probability of a grey picture
+  double rotation = 0;  // largest rotation in degrees
+};
+
+// Declares the four of them in `section`.
+void declare(OptionTable& table, const std::string& section, Augmentation& augmentation);
+
+// With every probability decided: half of all photographs are mirrored, and where a model is adapted one in ten is grey
+// (spec 00); digits stay as they are.
+Augmentation settled(const Augmentation& augmentation, const Architecture& network, bool adapting);
+
 // A set of pictures as one uint8 tensor on the device. Its rows are stored as height, width, channel, which is the
 // channels-last layout that convolutions like best.
 class DeviceImages {
@@ -20,12 +35,20 @@ class DeviceImages {
 
   int64_t size() const { return pixels_.size(0); }
   torch::Device device() const { return pixels_.device(); }
-  // The pictures at `index` (int64, on any device) or in rows [begin, end), as float [n, 3, h, w] in 0..1.
+  // Pixels a side that a network sees.
+  int64_t crop() const { return crop_; }
+  // The middle of the pictures at `index` (int64, on any device) or in rows [begin, end), as float [n, 3, crop, crop]
+  // in 0..1.
   Tensor gather(const Tensor& index) const;
   Tensor rows(int64_t begin, int64_t end) const;
+  // The same pictures for training: cut out at random places and changed by draws of their own.
+  Tensor augmented(const Tensor& index, const Augmentation& augmentation, Random random) const;
 
  private:
+  Tensor middle(const Tensor& pixels) const;
+
   Tensor pixels_;
+  int64_t crop_;
 };
 
 // (x - mean) / deviation, a channel each.
@@ -34,19 +57,10 @@ Tensor normalise(const Tensor& pixels, const Normalisation& normalisation);
 // The batch as every source wants it. Sources of equal normalisation share one tensor.
 std::vector<Tensor> views(const Tensor& pixels, const std::vector<SourceModel>& sources);
 
-// Random changes of training pictures. Off by default, as spec 10 has it for digits.
-struct Augmentation {
-  int64_t shift = 0;    // pad by this many black pixels and crop back at a random place
-  double flip = 0;      // probability of a mirror image
-  double grey = 0;      // probability of a grey picture
-  double rotation = 0;  // largest rotation in degrees
-};
-
-// Declares the four of them in `section`.
-void declare(OptionTable& table, const std::string& section, Augmentation& augmentation);
-
-// Each picture of the batch [n, 3, h, w] changed by draws of its own.
-Tensor augment(const Tensor& pixels, const Augmentation& augmentation, Random random);
+// Batches in one sweep, those too small for BatchNorm not counted.
+inline int64_t batches_a_sweep(int64_t count, int64_t batch) {
+  return count / batch + (count % batch >= 2 ? 1 : 0);
+}
 
 // Indices in shuffled order, batch by batch, sweep after sweep. A sweep ends with a partial batch; a batch of fewer
 // than two samples is left out, because BatchNorm cannot be trained on it (spec 00, D1).

@@ -18,6 +18,7 @@ LabelledImages subset(const LabelledImages& data, const std::vector<int64_t>& in
   part.labels.classes = data.labels.classes;
   part.images.height = data.images.height;
   part.images.width = data.images.width;
+  part.images.crop = data.images.crop;
   part.images.pixels.reserve(index.size() * static_cast<size_t>(data.images.picture_bytes()));
   for (const int64_t i : index) {
     const uint8_t* picture = data.images.picture(i);
@@ -35,11 +36,6 @@ std::vector<SgdGroup> groups_of(const SourceModel& model, const SourceTrainingOp
           {model.classifier_parameters(), options.rate_head}};
 }
 
-// Batches in one sweep, those too small for BatchNorm not counted.
-int64_t batches_a_sweep(int64_t count, int64_t batch) {
-  return count / batch + (count % batch >= 2 ? 1 : 0);
-}
-
 }  // namespace
 
 void declare(OptionTable& table, SourceTrainingOptions& options) {
@@ -52,10 +48,9 @@ void declare(OptionTable& table, SourceTrainingOptions& options) {
                "learning rate of the backbone; 0 takes the architecture's own");
   table.number(section, "rate_head", &options.rate_head, 0, 10, "learning rate of bottleneck and classifier");
   declare(table, section, options.sgd);
-  table.choice(section, "wn_init", &options.classifier_init,
-               {{"uniform", WeightNormInit::kUniform}, {"xavier", WeightNormInit::kXavier}},
+  table.choice(section, "wn_init", &options.classifier_init, {{"uniform", Start::kDefault}, {"xavier", Start::kXavier}},
                "first weights of the classifier");
-  table.choice(section, "checkpoint", &options.checkpoint, {{"best", Checkpoint::kBest}, {"last", Checkpoint::kLast}},
+  table.choice(section, "checkpoint", &options.checkpoint, {{"best", KeptIterate::kBest}, {"last", KeptIterate::kLast}},
                "which iterate to keep: the best on the validation split, or the last");
   table.number(section, "train_share", &options.train_share, 0.01, 0.99,
                "share of the pictures that trains where no validation set is given");
@@ -98,6 +93,8 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   const DeviceImages validation_images(validation.images, device);
   const Tensor label = torch::tensor(training.labels.values, torch::kInt64).to(device);
   const Tensor validation_label = torch::tensor(validation.labels.values, torch::kInt64).to(device);
+  const Augmentation augmentation =
+      settled(options.augmentation, architecture(model.info().architecture), /*adapting=*/false);
   Sgd optimiser(groups_of(model, options), options.sgd);
   Sampler sampler(label, options.batch, Random(seed, Purpose::kShuffle));
   const int64_t steps = options.epochs * batches_a_sweep(images.size(), options.batch);
@@ -107,7 +104,7 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   for (int64_t i = 1; i <= steps; ++i) {
     const auto step = static_cast<uint64_t>(i);
     const Tensor index = upload(sampler.next(), device);
-    const Tensor pixels = augment(images.gather(index), options.augmentation, Random(seed, Purpose::kAugment, {step}));
+    const Tensor pixels = images.augmented(index, augmentation, Random(seed, Purpose::kAugment, {step}));
     Noise noise(Random(seed, Purpose::kDropout, {step}), device);
     const Tensor logits = model.classify(model.features(normalise(pixels, model.info().normalisation), &noise));
     optimiser.zero_gradients();
@@ -122,7 +119,7 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
     }
     if (progress) progress({i, steps, accuracy});
   }
-  if (options.checkpoint == Checkpoint::kLast) return accuracy;
+  if (options.checkpoint == KeptIterate::kLast) return accuracy;
   best.restore(model);
   return best.accuracy();
 }

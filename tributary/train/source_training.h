@@ -14,7 +14,7 @@
 
 namespace tributary {
 
-enum class Checkpoint { kBest, kLast };
+enum class KeptIterate { kBest, kLast };
 
 struct SourceTrainingOptions {
   int64_t epochs = 30;
@@ -23,8 +23,8 @@ struct SourceTrainingOptions {
   double rate_backbone = 0;  // 0: the architecture's own
   double rate_head = 1e-2;   // bottleneck and classifier
   SgdOptions sgd;
-  WeightNormInit classifier_init = WeightNormInit::kUniform;
-  Checkpoint checkpoint = Checkpoint::kBest;
+  Start classifier_init = Start::kDefault;
+  KeptIterate checkpoint = KeptIterate::kBest;
   double train_share = 0.9;  // where no validation set is given: this share trains, the rest selects
   bool full = false;         // train on everything and still validate on the rest of the split
   Augmentation augmentation;

@@ -1,0 +1,232 @@
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/command.h"
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/base/text.h"
+#include "tributary/eval/metrics.h"
+#include "tributary/model/layered_source.h"
+#include "tributary/model/model_file.h"
+#include "tributary/report/progress.h"
+#include "tributary/report/run_folder.h"
+#include "tributary/report/table.h"
+#include "tributary/train/distillation.h"
+#include "tributary/train/evaluate.h"
+
+namespace tributary::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFresh = "fresh";
+constexpr const char* kTeacher = "teacher";
+
+// The source that the mixture trusts most, of those made of our own layers.
+const SourceModel* strongest(const Ensemble& ensemble) {
+  const SourceModel* best = nullptr;
+  double most = -1;
+  for (int64_t j = 0; j < ensemble.size(); ++j) {
+    const double weight = ensemble.mixture.weights.defined() ? ensemble.mixture.weights[j].item<double>() : 1;
+    if (ensemble.sources[j].layered() == nullptr || weight <= most) continue;
+    best = &ensemble.sources[j];
+    most = weight;
+  }
+  return best;
+}
+
+// How fast the models answer, what they answer, and how large they are.
+json measured(Ensemble& ensemble, const DeviceImages& images, const DeviceImages* test, const Tensor& label,
+              Tensor& predicted) {
+  const auto start = std::chrono::steady_clock::now();
+  predicted = combine(evaluate_logits(ensemble, images), ensemble.mixture).argmax(-1);
+  synchronise(images.device());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  int64_t parameters = 0;
+  for (const SourceModel& source : ensemble.sources) parameters += source.parameter_count();
+  json row = {{"networks", ensemble.size()},
+              {"parameters", parameters},
+              {"pictures_per_second", static_cast<double>(images.size()) / seconds}};
+  if (test != nullptr)
+    row["accuracy"] = 100 * accuracy_of(combine(evaluate_logits(ensemble, *test), ensemble.mixture), label);
+  return row;
+}
+
+class Distill : public Command {
+ public:
+  std::string name() const override { return "distill"; }
+  std::string summary() const override { return "Train one network to do what an adapted mixture does"; }
+  std::string example() const override { return "tributary distill runs/photos --architecture resnet18"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("model", path_, "run folder or mixture file")->required();
+    common_.declare(table_);
+    table_.integer("", "seed", &seed_, 0, INT64_MAX, "seed of every random number");
+    table_.text("", "target", &target_, "unlabelled pictures; those of the run if not given");
+    table_.text("", "out", &out_, "model file to write; student.safetensors in the run folder if not given")
+        .transient();
+    table_.text("", "test", &test_, "labelled pictures, only to show the accuracy of both").transient();
+    table_.text("", "name", &name_, "what tables call the student").transient();
+    table_.text("distill", "architecture", &architecture_,
+                "network of the student; the strongest source's if not given");
+    table_.text("distill", "init", &init_,
+                "first weights: a checkpoint, 'teacher' for those of the strongest source, or 'fresh'; if not given, "
+                "teacher for photographs where the networks are the same, else fresh");
+    tributary::declare(table_, options_);
+    data_.declare(table_);
+    table_.flag("model", "trust", &import_.trust, "load TorchScript files, which are code").transient();
+    table_.add_to(app);
+  }
+
+  const OptionTable& options() const override { return table_; }
+
+  void run() override {
+    common_.apply(table_);
+    const bool is_run = std::filesystem::is_directory(path_);
+    const std::string model_file = model_path(path_);
+    if (out_.empty() && !is_run) input_error("name the model file to write with --out");
+    if (out_.empty()) out_ = path_ + "/student.safetensors";
+    if (target_.empty() && is_run) target_ = target_of_run(path_);
+    if (target_.empty()) input_error("name the unlabelled pictures with --target");
+    require_writable_target(out_);
+    const torch::Device device = common_.prepare();
+    const auto seed = static_cast<uint64_t>(seed_);
+    Ensemble teachers = load_ensemble(model_file, import_);
+    SourceModel student = first_student(teachers, seed);
+    const LoadOptions load_options = data_.for_framing(teachers.framing(), common_.threads);
+    std::vector<SetAside> bad;
+    const ImageSet target = load_images(target_, load_options, &bad);
+    report_set_aside(name(), bad, target.size() + static_cast<int64_t>(bad.size()));
+    std::optional<LabelledImages> test;
+    if (!test_.empty()) test = load_labelled(test_, load_options, teachers.classes());
+
+    teachers.to(device);
+    student.to(device);
+    Progress progress(std::cerr, is_terminal(), !is_terminal());
+    distill(student, teachers, target, options_, seed, [&](const DistillationProgress& at) {
+      progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps), "distill",
+                      std::isnan(at.loss) ? "" : fmt::format("loss {:.3f}", at.loss));
+    });
+    progress.finish();
+    make_folder(std::filesystem::absolute(out_).parent_path().string());
+    save_source(out_, student);
+    show(compared(teachers, std::move(student), target, test, model_file, device));
+  }
+
+ private:
+  SourceModel first_student(const Ensemble& teachers, uint64_t seed) {
+    const SourceModel* teacher = strongest(teachers);
+    if (architecture_.empty() && teacher == nullptr)
+      input_error("{} has only TorchScript sources; name the student's network with --architecture", path_);
+    std::optional<Checkpoint> weights;
+    if (!init_.empty() && init_ != kFresh && init_ != kTeacher) {
+      ImportOptions options;
+      options.architecture = architecture_;
+      options.size = teachers.framing().size;
+      weights = read_checkpoint(init_, options);
+    }
+    const std::string network = weights                 ? weights->info.architecture
+                                : architecture_.empty() ? teacher->info().architecture
+                                                        : architecture_;
+    const bool same = teacher != nullptr && teacher->info().architecture == network;
+    if (init_ == kTeacher && !same)
+      input_error("--init teacher: no source of {} is {}; choose that network or other first weights", path_, network);
+    if (init_ == kTeacher || (init_.empty() && same && architecture(network).photographs)) {
+      ModelInfo info = teacher->info();
+      info.name = student_name();
+      SourceModel student(info, Init());
+      student.restore(copy_of(teacher->state()));
+      return student;
+    }
+    ModelInfo info = fresh_info(student_name(), network, teachers.classes());
+    require_framing(architecture(network), teachers.framing());
+    info.framing = teachers.framing();
+    if (weights) {
+      info.normalisation = weights->info.normalisation;
+      info.first_stride = weights->info.first_stride;
+    } else if (architecture(network).photographs) {
+      std::cerr << fmt::format(
+          "tributary distill: {} begins with random weights, which a few thousand pictures cannot train well; give "
+          "ImageNet's with --init\n",
+          network);
+    }
+    SourceModel student(info, Random(seed, Purpose::kInitialise));
+    if (weights) import_backbone(*weights, init_, student);
+    return student;
+  }
+
+  std::string student_name() const { return name_.empty() ? "student" : name_; }
+
+  json compared(Ensemble& teachers, SourceModel student, const ImageSet& target,
+                const std::optional<LabelledImages>& test, const std::string& model_file, torch::Device device) const {
+    const DeviceImages images(target, device);
+    std::optional<DeviceImages> test_images;
+    Tensor label;
+    if (test) {
+      test_images.emplace(test->images, device);
+      label = torch::tensor(test->labels.values, torch::kInt64).to(device);
+    }
+    const DeviceImages* test_set = test_images ? &*test_images : nullptr;
+    Ensemble alone;
+    alone.sources.push_back(std::move(student));
+    Tensor by_mixture, by_student;
+    json mixture = measured(teachers, images, test_set, label, by_mixture);
+    json one = measured(alone, images, test_set, label, by_student);
+    mixture["bytes"] = std::filesystem::file_size(model_file);
+    one["bytes"] = std::filesystem::file_size(out_);
+    const double agreement = (by_mixture == by_student).to(torch::kFloat64).mean().item<double>();
+    return {{"model", out_},
+            {"architecture", alone.sources.front().info().architecture},
+            {"pictures", target.size()},
+            {"agreement", 100 * agreement},
+            {"mixture", mixture},
+            {"student", one}};
+  }
+
+  void show(const json& result) const {
+    if (common_.json) {
+      std::cout << result.dump(2) << '\n';
+      return;
+    }
+    const bool tested = result.at("mixture").contains("accuracy");
+    std::vector<Column> columns = {{"model"},
+                                   {"networks", Align::kRight},
+                                   {"parameters", Align::kRight},
+                                   {"MB", Align::kRight},
+                                   {"pictures/s", Align::kRight}};
+    if (tested) columns.push_back({"accuracy %", Align::kRight});
+    Table table(columns);
+    for (const char* key : {"mixture", "student"}) {
+      const json& row = result.at(key);
+      std::vector<std::string> cells = {key, std::to_string(row.at("networks").get<int64_t>()),
+                                        thousands(row.at("parameters").get<int64_t>()),
+                                        fmt::format("{:.1f}", row.at("bytes").get<double>() / 1e6),
+                                        thousands(std::llround(row.at("pictures_per_second").get<double>()))};
+      if (tested) cells.push_back(percent(row.at("accuracy").get<double>() / 100));
+      table.add_row(cells);
+    }
+    std::cout << table.to_text()
+              << fmt::format("\nthe student agrees with the mixture on {} % of {} pictures\nmodel  {}\n",
+                             percent(result.at("agreement").get<double>() / 100),
+                             thousands(result.at("pictures").get<int64_t>()), out_);
+  }
+
+  CommonOptions common_;
+  DataOptions data_;
+  ImportOptions import_;
+  DistillationOptions options_;
+  int64_t seed_ = 0;
+  std::string path_, target_, out_, test_, name_, architecture_, init_;
+  OptionTable table_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_distill() {
+  return std::make_unique<Distill>();
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,120 @@
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/base/text.h"
+#include "tributary/model/export.h"
+
+namespace tributary::cli {
+namespace {
+
+struct Format {
+  const char* key;
+  void (*write)(const std::string&, const Ensemble&);
+  std::string path;
+};
+
+class Export : public Command {
+ public:
+  std::string name() const override { return "export"; }
+  std::string summary() const override { return "Write a model as one file that runs elsewhere"; }
+  std::string example() const override { return "tributary export runs/photos --onnx photos.onnx"; }
+
+  void declare(CLI::App& app) override {
+    app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")->required();
+    const char* const help[] = {"ONNX file to write: pixels in, probabilities out",
+                                "TorchScript file to write, the same for torch.jit.load",
+                                "file to write in our own format",
+                                "file for torch.load to write; one source goes out under torchvision's names",
+                                "JSON file to write that says how to prepare pictures and what the classes are"};
+    for (size_t i = 0; i < formats_.size(); ++i)
+      table_.text("", formats_[i].key, &formats_[i].path, help[i]).transient();
+    table_.text("", "source", &source_, "write this source alone, by its name or number, instead of the mixture")
+        .transient();
+    table_.text("", "rule", &rule_, "how to combine several models: mean_prob, mean_logit or vote");
+    table_.flag("", "json", &json_, "print the result as JSON").transient();
+    tributary::declare(table_, import_);
+    table_.add_to(app);
+  }
+
+  const OptionTable& options() const override { return table_; }
+
+  void run() override {
+    table_.apply_flags();
+    bool any = false;
+    for (const Format& format : formats_) {
+      if (format.path.empty()) continue;
+      require_writable_target(format.path);
+      any = true;
+    }
+    if (!any) input_error("name at least one file with --onnx, --torchscript, --safetensors, --state-dict or --card");
+    Ensemble ensemble = load_models(models_, rule_, import_);
+    if (!source_.empty()) choose(ensemble);
+    nlohmann::json result = nlohmann::json::array();
+    for (const Format& format : formats_) {
+      if (format.path.empty()) continue;
+      make_folder(std::filesystem::absolute(format.path).parent_path().string());
+      format.write(format.path, ensemble);
+      result.push_back({{"file", format.path}, {"bytes", std::filesystem::file_size(format.path)}});
+    }
+    warn_about_stride(ensemble);
+    if (json_) {
+      std::cout << result.dump(2) << '\n';
+      return;
+    }
+    for (const auto& file : result)
+      std::cout << fmt::format("{}: {:.1f} MB\n", file.at("file").get<std::string>(),
+                               file.at("bytes").get<double>() / 1e6);
+  }
+
+ private:
+  // Leaves the source that --source names, alone.
+  void choose(Ensemble& ensemble) const {
+    std::vector<std::string> names;
+    for (size_t j = 0; j < ensemble.sources.size(); ++j) {
+      names.push_back(ensemble.sources[j].info().name);
+      if (source_ != names.back() && source_ != std::to_string(j)) continue;
+      Ensemble alone;
+      alone.sources.push_back(std::move(ensemble.sources[j]));
+      ensemble = std::move(alone);
+      return;
+    }
+    input_error("--source {}: the model has no such source; it has {}", source_, fmt::join(names, ", "));
+  }
+
+  void warn_about_stride(const Ensemble& ensemble) const {
+    if (formats_[kStateDict].path.empty() || ensemble.size() > 1 ||
+        ensemble.sources.front().info().first_stride == FirstStride::kIn3x3)
+      return;
+    std::cerr << fmt::format(
+        "tributary export: {} has its strides in the first 1x1 convolutions; torchvision's network has them in the 3x3 "
+        "and needs to be changed before it computes the same\n",
+        formats_[kStateDict].path);
+  }
+
+  static constexpr size_t kStateDict = 3;
+
+  std::vector<std::string> models_;
+  std::array<Format, 5> formats_ = {{{"onnx", export_onnx, {}},
+                                     {"torchscript", export_torchscript, {}},
+                                     {"safetensors", export_safetensors, {}},
+                                     {"state_dict", export_state_dict, {}},
+                                     {"card", export_card, {}}}};
+  std::string source_, rule_;
+  bool json_ = false;
+  ImportOptions import_;
+  OptionTable table_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_export() {
+  return std::make_unique<Export>();
+}
+
+}  // namespace tributary::cli

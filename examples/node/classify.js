@@ -1,0 +1,61 @@
+// Classifies pictures with an exported model, pixel for pixel as tributary does.
+//
+//     npm install onnxruntime-node sharp
+//     node classify.js MODEL.onnx CARD.json PICTURE...
+//
+// MODEL.onnx and CARD.json come from `tributary export RUN --onnx MODEL.onnx --card CARD.json`. Prints a line of CSV for
+// every picture: path, class, confidence.
+'use strict';
+
+const fs = require('fs');
+const ort = require('onnxruntime-node');
+const sharp = require('sharp');
+
+const {resizeBilinear} = require('./resize.js');
+
+// Python rounds halves to the even number, and so does torchvision's CenterCrop.
+function middle(length, size) {
+  const half = (length - size) / 2;
+  return Number.isInteger(half) ? half : 2 * Math.round(half / 2);
+}
+
+// The pixels that the network sees: resized to card.resize, of which the middle card.size x card.size is taken.
+async function pixelsOf(path, card) {
+  const decoded = await sharp(path).rotate().toColourspace('srgb').removeAlpha().raw().toBuffer({resolveWithObject: true});
+  const {width, height} = decoded.info;
+  const shorter = Math.min(width, height);
+  const scaled = (side) => {
+    if (card.aspect !== 'keep' || side === shorter) return card.resize;
+    return Math.trunc((card.resize * side) / shorter);
+  };
+  const resized = resizeBilinear({width, height, rgb: decoded.data}, scaled(width), scaled(height));
+  const [top, left] = [middle(resized.height, card.size), middle(resized.width, card.size)];
+  const seen = new Uint8Array(card.size * card.size * 3);
+  for (let y = 0; y < card.size; ++y) {
+    const from = ((top + y) * resized.width + left) * 3;
+    seen.set(resized.rgb.subarray(from, from + card.size * 3), y * card.size * 3);
+  }
+  return seen;
+}
+
+async function main(model, cardFile, pictures) {
+  const card = JSON.parse(fs.readFileSync(cardFile, 'utf8'));
+  const session = await ort.InferenceSession.create(model);
+  console.log('path,class,confidence');
+  for (const path of pictures) {
+    const pixels = new ort.Tensor('uint8', await pixelsOf(path, card), [1, card.size, card.size, 3]);
+    const {probabilities} = await session.run({pixels});
+    const best = probabilities.data.reduce((top, value, k, all) => (value > all[top] ? k : top), 0);
+    console.log([path, card.classes[best], probabilities.data[best].toFixed(6)].join(','));
+  }
+}
+
+const [model, card, ...pictures] = process.argv.slice(2);
+if (pictures.length === 0) {
+  console.error('usage: node classify.js MODEL.onnx CARD.json PICTURE...');
+  process.exit(2);
+}
+main(model, card, pictures).catch((error) => {
+  console.error(`classify.js: ${error.message}`);
+  process.exit(1);
+});

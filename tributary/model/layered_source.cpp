@@ -1,0 +1,85 @@
+#include "tributary/model/layered_source.h"
+
+#include "tributary/base/error.h"
+
+namespace tributary {
+namespace {
+
+void prefix(NamedTensors& tensors, const std::string& with) {
+  for (NamedTensor& tensor : tensors) tensor.name = with + tensor.name;
+}
+
+Classifier make_classifier(const ModelInfo& info, Start start, const Init& init) {
+  const auto classes = static_cast<int64_t>(info.classes.size());
+  if (info.classifier == ClassifierKind::kLinear) return Linear(info.feature_width, classes, Start::kXavier, init);
+  return WeightNormLinear(info.feature_width, classes, start, init);
+}
+
+}  // namespace
+
+LayeredSource::LayeredSource(const ModelInfo& info, const Init& init, Start classifier)
+    : backbone_(make_backbone(info.architecture, info.first_stride, child(init, 0))),
+      classifier_(make_classifier(info, classifier, child(init, 2))),
+      dropout_(info.bottleneck_dropout) {
+  if (info.bottleneck)
+    bottleneck_ = {Linear(backbone_.width, info.feature_width, Start::kXavier, child(init, 1)),
+                   BatchNorm(info.feature_width)};
+  else
+    TRIBUTARY_CHECK(info.feature_width == backbone_.width, "features of {} for a backbone of {}", info.feature_width,
+                    backbone_.width);
+}
+
+Tensor LayeredSource::features(const Tensor& x, Noise* noise) {
+  const Tensor flat = backbone_.network.forward(x, noise);
+  if (!bottleneck_) return flat;
+  const Tensor phi = bottleneck_->bn(bottleneck_->linear(flat), noise);
+  return dropout_ > 0 ? dropout(phi, dropout_, noise) : phi;
+}
+
+Tensor LayeredSource::classify(const Tensor& phi) const {
+  return std::visit([&](const auto& layer) { return layer(phi); }, classifier_);
+}
+
+TensorList LayeredSource::backbone() const {
+  TensorList list = backbone_.network.tensors();
+  prefix(list.parameters, "backbone.");
+  prefix(list.buffers, "backbone.");
+  return list;
+}
+
+TensorList LayeredSource::bottleneck() const {
+  TensorList list;
+  if (!bottleneck_) return list;
+  bottleneck_->linear.list("bottleneck.linear", list);
+  bottleneck_->bn.list("bottleneck.bn", list);
+  return list;
+}
+
+TensorList LayeredSource::classifier() const {
+  TensorList list;
+  std::visit([&](const auto& layer) { layer.list("classifier", list); }, classifier_);
+  return list;
+}
+
+Affine LayeredSource::folded_head() const {
+  torch::NoGradGuard no_grad;
+  const auto exact = [](const Tensor& tensor) { return tensor.detach().to(torch::kCPU, torch::kFloat64); };
+  Affine head;
+  if (const auto* layer = std::get_if<WeightNormLinear>(&classifier_)) {
+    const Tensor v = exact(layer->weight_v);
+    head = {exact(layer->weight_g) * v / v.norm(2, {1}, true), exact(layer->bias)};
+  } else {
+    const auto& plain = std::get<Linear>(classifier_);
+    head = {exact(plain.weight), exact(plain.bias)};
+  }
+  if (bottleneck_) {
+    const BatchNorm& bn = bottleneck_->bn;
+    const Tensor scale = exact(bn.weight) / (exact(bn.running_var) + kBatchNormEpsilon).sqrt();
+    const Tensor shift = (exact(bottleneck_->linear.bias) - exact(bn.running_mean)) * scale + exact(bn.bias);
+    head.bias = head.bias + head.weight.matmul(shift);
+    head.weight = head.weight.matmul(scale.unsqueeze(1) * exact(bottleneck_->linear.weight));
+  }
+  return {head.weight.to(torch::kFloat32).contiguous(), head.bias.to(torch::kFloat32).contiguous()};
+}
+
+}  // namespace tributary

@@ -1,0 +1,48 @@
+// A source of our own layers: backbone F, bottleneck B or none, classifier C (spec 10).
+#pragma once
+
+#include <optional>
+
+#include "tributary/model/backbone.h"
+#include "tributary/model/source_body.h"
+
+namespace tributary {
+
+struct Bottleneck {
+  Linear linear;
+  BatchNorm bn;
+};
+
+using Classifier = std::variant<WeightNormLinear, Linear>;
+
+// W and b of an affine map x -> W x + b.
+struct Affine {
+  Tensor weight, bias;
+};
+
+class LayeredSource : public SourceBody {
+ public:
+  // Fresh weights as spec 10 has them, drawn from `init`; without bottleneck `info.feature_width` must be the
+  // backbone's. `classifier` is how a weight-normalised classifier starts.
+  LayeredSource(const ModelInfo& info, const Init& init, Start classifier);
+
+  Tensor features(const Tensor& x, Noise* noise) override;
+  Tensor classify(const Tensor& phi) const override;
+  TensorList backbone() const override;
+  TensorList bottleneck() const override;
+  TensorList classifier() const override;
+
+  const Network& network() const { return backbone_.network; }
+  int64_t backbone_width() const { return backbone_.width; }
+  // In evaluation the bottleneck, its BatchNorm and the classifier are one affine map of the backbone's features: this
+  // one, in float32.
+  Affine folded_head() const;
+
+ private:
+  Backbone backbone_;
+  std::optional<Bottleneck> bottleneck_;
+  Classifier classifier_;
+  double dropout_;
+};
+
+}  // namespace tributary

@@ -1,0 +1,191 @@
+#include "tributary/model/scripted_source.h"
+
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/jit/python/update_graph_executor_opt.h>
+#include <torch/script.h>
+
+#include <fmt/ranges.h>
+
+#include <set>
+#include <sstream>
+
+#include "tributary/base/error.h"
+#include "tributary/base/text.h"
+
+namespace tributary {
+namespace {
+
+// A linear layer whose weight is the identity hands on what it is given, so that the module's forward pass ends with
+// the features.
+struct Bypass {
+  torch::jit::Module layer;
+  Tensor weight, bias;  // the classifier; the bias may be undefined
+  Tensor identity, zero;
+
+  void open() {
+    layer.setattr("weight", identity);
+    if (bias.defined()) layer.setattr("bias", zero);
+  }
+  void close() {
+    layer.setattr("weight", weight);
+    if (bias.defined()) layer.setattr("bias", bias);
+  }
+};
+
+std::string first_line(const std::exception& error) {
+  const std::string text = error.what();
+  return printable(text.substr(0, text.find('\n')), 160);
+}
+
+// The layer that a path such as "head.fc" leads to.
+torch::jit::Module layer_at(torch::jit::Module module, const std::string& path, const std::string& file) {
+  std::istringstream parts(path);
+  for (std::string part; std::getline(parts, part, '.');) {
+    if (!module.hasattr(part) || !module.attr(part).isModule())
+      input_error("{}: the module has no layer '{}'; name its last linear layer with --last-layer", file, path);
+    module = module.attr(part).toModule();
+  }
+  return module;
+}
+
+Bypass bypass(const torch::jit::Module& layer, const std::string& path, const std::string& file) {
+  Bypass result;
+  result.layer = layer;
+  if (!layer.hasattr("weight") || !layer.attr("weight").isTensor() || layer.attr("weight").toTensor().dim() != 2)
+    input_error("{}: layer '{}' has no weight of two dimensions; name the last linear layer", file, path);
+  result.weight = layer.attr("weight").toTensor();
+  if (layer.hasattr("bias") && layer.attr("bias").isTensor()) result.bias = layer.attr("bias").toTensor();
+  const int64_t width = result.weight.size(1);
+  result.identity = torch::eye(width);
+  result.zero = torch::zeros({width});
+  return result;
+}
+
+}  // namespace
+
+struct ScriptedSource::Script {
+  torch::jit::Module module;
+  std::optional<Bypass> last;
+  std::set<std::string> frozen;  // parameters that the classifier uses
+
+  Tensor call(const std::string& method, const Tensor& x) {
+    // Without the optimiser, which specialises code after some passes: the same numbers in the first pass and the last.
+    torch::jit::setGraphExecutorOptimize(false);
+    return module.get_method(method)({x}).toTensor();
+  }
+};
+
+ScriptedSource::ScriptedSource(const std::string& bytes, const std::string& file, const std::string& last_layer,
+                               int size)
+    : script_(std::make_unique<Script>()) {
+  try {
+    std::istringstream stream(bytes);
+    script_->module = torch::jit::load(stream, torch::kCPU);
+  } catch (const std::exception& error) {
+    input_error("{} is not a TorchScript module that this LibTorch can load ({})", file, first_line(error));
+  }
+  const bool methods = script_->module.find_method("features") && script_->module.find_method("classify");
+  if (!last_layer.empty())
+    script_->last = bypass(layer_at(script_->module, last_layer, file), last_layer, file);
+  else if (!methods)
+    input_error(
+        "{}: the module has no methods 'features' and 'classify'; add them, or name its last linear layer with "
+        "--last-layer",
+        file);
+  try {
+    probe(file, size);
+  } catch (const InputError&) {
+    throw;
+  } catch (const std::exception& error) {  // Torch's, or one that the module raises
+    input_error("{}: the module fails on two pictures of {}x{} ({})", file, size, size, first_line(error));
+  }
+}
+
+ScriptedSource::~ScriptedSource() = default;
+
+void ScriptedSource::probe(const std::string& file, int size) {
+  script_->module.eval();
+  const Tensor x = torch::linspace(-1, 1, 2 * 3 * size * size).view({2, 3, size, size});
+  Tensor whole;
+  if (script_->last) {
+    whole = script_->call("forward", x);
+    script_->last->open();
+  }
+  const Tensor phi = features(x, nullptr).detach();
+  if (phi.dim() != 2 || phi.size(0) != 2)
+    input_error("{}: features of two pictures have the shape [{}] instead of [2, d]", file,
+                fmt::join(phi.sizes(), ", "));
+  const Tensor z = classify(phi);
+  if (z.dim() != 2 || z.size(0) != 2 || z.size(1) < 2)
+    input_error("{}: logits of two pictures have the shape [{}] instead of [2, classes]", file,
+                fmt::join(z.sizes(), ", "));
+  if (whole.defined() && (whole.sizes() != z.sizes() ||
+                          (whole - z).abs().max().item<double>() > 1e-4 * (1 + whole.abs().max().item<double>())))
+    input_error("{}: something follows the layer named with --last-layer; name the last one and give out its logits",
+                file);
+  feature_width_ = phi.size(1);
+  classes_ = z.size(1);
+  if (script_->last) return;
+  // Whatever has a gradient in the logits for fixed features belongs to the classifier, which stays as it is.
+  std::vector<Tensor> parameters;
+  std::vector<std::string> names;
+  for (const auto& parameter : script_->module.named_parameters()) {
+    if (!parameter.value.requires_grad()) continue;
+    parameters.push_back(parameter.value);
+    names.push_back(parameter.name);
+  }
+  if (!z.requires_grad()) return;
+  const auto slopes = torch::autograd::grad({z.sum()}, parameters, {}, c10::nullopt, false, /*allow_unused=*/true);
+  for (size_t i = 0; i < slopes.size(); ++i)
+    if (slopes[i].defined()) script_->frozen.insert(names[i]);
+}
+
+Tensor ScriptedSource::features(const Tensor& x, Noise* noise) {
+  script_->module.train(noise != nullptr);
+  if (noise) torch::manual_seed(noise->seed());  // dropout inside the module draws from Torch's own generator
+  return script_->call(script_->last ? "forward" : "features", x);
+}
+
+Tensor ScriptedSource::classify(const Tensor& phi) const {
+  if (script_->last) return at::linear(phi, script_->last->weight, script_->last->bias);
+  return script_->call("classify", phi);
+}
+
+TensorList ScriptedSource::backbone() const {
+  TensorList list;
+  const auto is_bypass = [&](const Tensor& tensor) {
+    return script_->last && (tensor.is_same(script_->last->identity) || tensor.is_same(script_->last->zero));
+  };
+  for (const auto& parameter : script_->module.named_parameters()) {
+    if (script_->frozen.count(parameter.name) > 0) continue;
+    const bool trained = parameter.value.requires_grad() && !is_bypass(parameter.value);
+    (trained ? list.parameters : list.buffers).push_back({"backbone." + parameter.name, parameter.value});
+  }
+  for (const auto& buffer : script_->module.named_buffers())
+    list.buffers.push_back({"backbone." + buffer.name, buffer.value});
+  return list;
+}
+
+TensorList ScriptedSource::classifier() const {
+  TensorList list;
+  if (script_->last) {
+    list.parameters.push_back({"classifier.weight", script_->last->weight});
+    if (script_->last->bias.defined()) list.parameters.push_back({"classifier.bias", script_->last->bias});
+    return list;
+  }
+  for (const auto& parameter : script_->module.named_parameters())
+    if (script_->frozen.count(parameter.name) > 0)
+      list.parameters.push_back({"classifier." + parameter.name, parameter.value});
+  return list;
+}
+
+std::string ScriptedSource::bytes() const {
+  if (script_->last) script_->last->close();
+  script_->module.eval();
+  std::ostringstream stream;
+  script_->module.save(stream);
+  if (script_->last) script_->last->open();
+  return stream.str();
+}
+
+}  // namespace tributary
