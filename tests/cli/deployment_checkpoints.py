@@ -1,0 +1,48 @@
+"""Makes what the pages of documentation begin with: deployment_checkpoints.py FOLDER
+
+Three torchvision classifiers with random weights in three forms of torch.save, class names, a folder of JPEG files and a
+few of them in class folders.
+"""
+import os
+import sys
+
+import numpy
+import torch
+import torchvision
+from PIL import Image
+
+CLASSES = ["cat", "dog", "horse", "tree"]
+
+
+def network(name, seed):
+    torch.manual_seed(seed)
+    net = getattr(torchvision.models, name)(num_classes=len(CLASSES))
+    for module in net.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            torch.nn.init.uniform_(module.running_var, 0.5, 1.5)
+    return net
+
+
+def picture(path, seed, size):
+    random = numpy.random.RandomState(seed)
+    coarse = random.randint(0, 256, (6, 8, 3)).astype(numpy.uint8)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    Image.fromarray(coarse).resize(size, Image.BICUBIC).save(path, quality=90)
+
+
+def main(folder):
+    os.chdir(folder)
+    torch.save(network("resnet18", 1).state_dict(), "hospital-a.pth")
+    wrapped = {"epoch": 3, "state_dict": torch.nn.DataParallel(network("resnet18", 2)).state_dict()}
+    torch.save(wrapped, "hospital-b.pth", _use_new_zipfile_serialization=False)
+    torch.save({"model": network("resnet34", 3).half().state_dict()}, "hospital-c.pth")
+    with open("classes.txt", "w") as file:
+        file.write("\n".join(CLASSES) + "\n")
+    for i in range(14):
+        picture(f"photos/{i:02}.jpg", i, [(96, 80), (73, 73), (60, 130), (200, 150)][i % 4])
+    for i in range(8):
+        picture(f"labelled/{CLASSES[i % 4]}/{i}.jpg", 100 + i, (80, 80))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

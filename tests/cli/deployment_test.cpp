@@ -1,0 +1,244 @@
+// The pages of documentation that lead from checkpoints to a deployed model: every command of theirs is run, and what
+// runs elsewhere says what we say.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/documentation.h"
+#include "tests/support/node.h"
+
+namespace tributary {
+namespace {
+
+using test::file_text;
+using test::Outcome;
+using test::run_program;
+using test::shell_quoted;
+using test::TempDir;
+using ::testing::HasSubstr;
+
+// Added to the pages' commands, so that they take seconds: small pictures and few steps.
+const std::map<std::string, std::string> kQuick = {
+    {"adapt", " --size 64 --resize 73 --rounds 2 --inner-epochs 1 --weight-steps 50 --batch 8 --threads 1"},
+    {"evaluate", ""},
+    {"distill", " --epochs 1 --batch 8 --threads 1"},
+};
+
+struct Prediction {
+  std::string name;
+  double confidence;
+};
+
+// "path,class,confidence,..." lines by path; pictures without a class are left out.
+std::map<std::string, Prediction> predictions_in(const std::string& csv) {
+  std::map<std::string, Prediction> result;
+  for (const std::string& line : test::lines_of(csv)) {
+    const size_t first = line.find(','), second = line.find(',', first + 1);
+    if (second == std::string::npos || second == first + 1 || line.starts_with("path,")) continue;
+    result[line.substr(0, first)] = {line.substr(first + 1, second - first - 1), std::stod(line.substr(second + 1))};
+  }
+  return result;
+}
+
+class Deployment : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const auto python = test::python_with("torchvision, numpy, PIL");
+    if (!python) return;
+    python_ = new std::string(*python);
+    folder_ = new TempDir;
+    ASSERT_TRUE(test::run_python(*python_, "tests/cli/deployment_checkpoints.py", {folder_->path()}));
+    for (const char* file : {"classify.js", "resize.js"})
+      std::filesystem::copy_file(TRIBUTARY_SOURCE_DIR "/examples/node/" + std::string(file), *folder_ / file);
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    delete python_;
+    folder_ = nullptr;
+    python_ = nullptr;
+  }
+
+  // Runs every command of a page and returns what each printed.
+  static std::map<std::string, std::string> run_page(const std::string& page) {
+    std::map<std::string, std::string> printed;
+    for (const test::CodeBlock& block : test::code_blocks(TRIBUTARY_SOURCE_DIR "/docs/" + page)) {
+      if (block.language == "python") {
+        const std::string name = test::lines_of(block.text).front().substr(2);
+        folder_->write(name, block.text);
+        continue;
+      }
+      for (const std::string& command : test::lines_of(block.text)) printed[command] = run_command(command);
+    }
+    return printed;
+  }
+
+  static std::string run_command(const std::string& command) {
+    const std::string word = command.substr(0, command.find(' '));
+    const std::string rest = command.substr(word.size() + 1);
+    if (word == "tributary") {
+      const auto quick = kQuick.find(rest.substr(0, rest.find(' ')));
+      std::string extra = quick == kQuick.end() ? "" : quick->second;
+      if (rest.starts_with("evaluate forward.pt")) extra = " --size 64";
+      const Outcome outcome = run_program(*folder_, rest + extra);
+      EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
+      return outcome.out;
+    }
+    std::string program = shell_quoted(*python_);
+    if (word == "node") {
+      const auto node = test::node_with();
+      if (!node) return {};
+      program = node->command();
+    } else {
+      EXPECT_EQ(word, "python3") << command;
+    }
+    const std::string all = "cd " + shell_quoted(folder_->path()) + " && " + program + " " + rest + " > printed";
+    EXPECT_EQ(std::system(all.c_str()), 0) << command;
+    return file_text(*folder_ / "printed");
+  }
+
+  static void expect_same(const std::map<std::string, Prediction>& ours,
+                          const std::map<std::string, Prediction>& theirs, size_t count) {
+    EXPECT_EQ(theirs.size(), count);
+    for (const auto& [path, prediction] : theirs) {
+      ASSERT_TRUE(ours.contains(path)) << path;
+      EXPECT_EQ(prediction.name, ours.at(path).name) << path;
+      EXPECT_NEAR(prediction.confidence, ours.at(path).confidence, 1e-4) << path;
+    }
+  }
+
+  static TempDir* folder_;
+  static std::string* python_;
+};
+
+TempDir* Deployment::folder_ = nullptr;
+std::string* Deployment::python_ = nullptr;
+
+TEST_F(Deployment, FromCheckpointsToAModelThatSaysTheSameInNodeAndPython) {
+  if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
+  std::map<std::string, std::string> printed = run_page("deployment.md");
+  EXPECT_THAT(printed.at("tributary inspect hospital-a.pth"), HasSubstr("resnet18"));
+  const std::string adapted = file_text(*folder_ / "predictions.csv");
+  EXPECT_THAT(adapted, HasSubstr("path,class,confidence,agreement,hospital-a,hospital-b,hospital-c,error\n"));
+  EXPECT_EQ(predictions_in(adapted).size(), 14u);
+  EXPECT_THAT(printed.at("tributary distill runs/photos --test labelled"), HasSubstr("accuracy %"));
+
+  const Outcome predicted = run_program(*folder_, "predict runs/photos/student.safetensors --data photos");
+  const auto ours = predictions_in(predicted.out);
+  ASSERT_EQ(ours.size(), 14u);
+  expect_same(ours, predictions_in(printed.at("python3 classify.py photos/*.jpg")), 14);
+  if (!test::node_with()) GTEST_SKIP() << test::kNoOnnxRuntime;
+  expect_same(ours, predictions_in(printed.at("node classify.js photos.onnx photos.json photos/*.jpg")), 14);
+
+  // The mixture itself, where the aspect is kept.
+  Outcome outcome = run_program(*folder_,
+                                "export hospital-a.pth hospital-c.pth --size 64 --resize 70 --aspect keep "
+                                "--classes classes.txt --onnx both.onnx --card both.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  outcome = run_program(*folder_,
+                        "predict hospital-a.pth hospital-c.pth --size 64 --resize 70 --aspect keep "
+                        "--classes classes.txt --data photos");
+  expect_same(predictions_in(outcome.out),
+              predictions_in(run_command("node classify.js both.onnx both.json photos/*.jpg")), 14);
+}
+
+TEST_F(Deployment, BringYourOwnModel) {
+  if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
+  std::map<std::string, std::string> printed = run_page("bring-your-own-model.md");
+  EXPECT_THAT(printed.at("tributary inspect mobilenet.pt --trust"), HasSubstr("1280"));
+  EXPECT_THAT(file_text(*folder_ / "mixed.csv"),
+              HasSubstr("path,class,confidence,agreement,mobilenet,hospital-a,error"));
+  // The exported module, code of two authors in one file, says what the mixture says.
+  folder_->write("ask.py",
+                 "import numpy, sys, torch\nfrom PIL import Image\nmodel = torch.jit.load('mixed.pt')\n"
+                 "for path in sys.argv[1:]:\n"
+                 "    picture = Image.open(path).convert('RGB').resize((73, 73), Image.BILINEAR).crop((4, 4, 68, 68))\n"
+                 "    confidence, best = model(torch.from_numpy(numpy.array(picture))[None])[0].max(0)\n"
+                 "    print(path, model.classes[best], float(confidence), sep=',')\n");
+  expect_same(predictions_in(file_text(*folder_ / "mixed.csv")),
+              predictions_in(run_command("python3 ask.py photos/*.jpg")), 14);
+}
+
+TEST_F(Deployment, CodeIsOnlyLoadedForThoseWhoTrustIt) {
+  if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
+  folder_->write("plain.py",
+                 "import torch\nmodule = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12288, 4))\n"
+                 "torch.jit.script(module).save('plain.pt')\n"
+                 "torch.jit.script(torch.nn.Sequential(module, torch.nn.ReLU())).save('followed.pt')\n");
+  run_command("python3 plain.py");
+  const std::string rest = " --data photos --size 64 --resize 64 ";
+  Outcome outcome = run_program(*folder_, "predict plain.pt" + rest);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("plain.pt is TorchScript, which is code; say --trust"));
+  EXPECT_THAT(run_program(*folder_, "inspect plain.pt").out, HasSubstr("say --trust to load it"));
+  outcome = run_program(*folder_, "predict plain.pt --trust" + rest);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("has no methods 'features' and 'classify'"));
+  outcome = run_program(*folder_, "predict plain.pt --trust --last-layer nowhere" + rest);
+  EXPECT_THAT(outcome.err, HasSubstr("has no layer 'nowhere'"));
+  outcome = run_program(*folder_, "predict plain.pt --trust --last-layer 0" + rest);
+  EXPECT_THAT(outcome.err, HasSubstr("layer '0' has no weight of two dimensions"));
+  outcome = run_program(*folder_, "predict followed.pt --trust --last-layer 0.1" + rest);
+  EXPECT_THAT(outcome.err, HasSubstr("something follows the layer"));
+  outcome = run_program(*folder_, "predict plain.pt --trust --last-layer 1 --data photos --size 100");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("plain.pt: the module fails on two pictures of 100x100"));
+  outcome = run_program(*folder_, "predict plain.pt --trust --last-layer 1" + rest);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(predictions_in(outcome.out).size(), 14u);
+
+  // Trust is asked for again where the module lies in a file of ours.
+  outcome = run_program(*folder_,
+                        "export plain.pt --trust --last-layer 1 --size 64 --resize 64 --safetensors ours.safetensors");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  outcome = run_program(*folder_, "predict ours.safetensors --data photos");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("holds TorchScript (plain), which is code; say --trust"));
+  EXPECT_EQ(run_program(*folder_, "predict ours.safetensors --data photos --trust").out,
+            run_program(*folder_, "predict plain.pt --trust --last-layer 1" + rest).out);
+  outcome = run_program(*folder_, "export ours.safetensors --trust --onnx no.onnx");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("does not go into an ONNX file; distil"));
+  EXPECT_FALSE(std::filesystem::exists(*folder_ / "no.onnx"));
+}
+
+TEST_F(Deployment, UnreadablePicturesAreListedAndNotFatal) {
+  if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
+  folder_->write("some/bad.jpg", "not a picture");
+  folder_->write("some/worse.png", "not one either");
+  std::filesystem::copy_file(*folder_ / "photos/00.jpg", *folder_ / "some/good.jpg");
+  const std::string command = "predict hospital-a.pth --size 64 --classes classes.txt --data some";
+  Outcome outcome = run_program(*folder_, command);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("some/bad.jpg,,,,"));
+  EXPECT_THAT(outcome.err, HasSubstr("some/worse.png: not a picture we can read"));
+  EXPECT_EQ(predictions_in(outcome.out).size(), 1u);
+  outcome = run_program(*folder_, command + " --json");
+  std::vector<nlohmann::json> lines;
+  for (const std::string& line : test::lines_of(outcome.out)) lines.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_TRUE(lines[0].contains("confidence"));
+  EXPECT_TRUE(lines[2].contains("error"));
+}
+
+TEST_F(Deployment, TrainingBeginsWithTheWeightsOfACheckpoint) {
+  if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
+  const std::string command =
+      "train --data labelled --init hospital-a.pth --size 64 --full --epochs 1 --batch 4 --threads 1";
+  Outcome outcome = run_program(*folder_, command + " --out trained.safetensors");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto facts = nlohmann::json::parse(run_program(*folder_, "inspect trained.safetensors --json").out);
+  EXPECT_EQ(facts.at("sources")[0].at("architecture"), "resnet18");
+  EXPECT_EQ(facts.at("sources")[0].at("feature_width"), 256);
+  EXPECT_EQ(facts.at("sources")[0].at("mean")[0], 0.485);
+  EXPECT_EQ(facts.at("classes").size(), 4u);
+  outcome = run_program(*folder_, command + " --architecture resnet50 --out other.safetensors");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("hospital-a.pth looks like resnet50 but has no backbone.layer1.0.conv3"));
+}
+
+}  // namespace
+}  // namespace tributary
