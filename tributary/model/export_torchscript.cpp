@@ -1,3 +1,4 @@
+#include <fmt/ranges.h>
 #include <torch/script.h>
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 #include "tributary/model/onnx_writer.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>

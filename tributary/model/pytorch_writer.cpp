@@ -2,6 +2,8 @@
 
 #include <zlib.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <deque>
