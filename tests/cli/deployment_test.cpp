@@ -205,6 +205,30 @@ TEST_F(Deployment, CodeIsOnlyLoadedForThoseWhoTrustIt) {
   EXPECT_FALSE(std::filesystem::exists(*folder_ / "no.onnx"));
 }
 
+TEST_F(Deployment, InspectSaysWhatIsMissingAndLeftOver) {
+  if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
+  folder_->write("parts.py",
+                 "import torch\nstate = torch.load('hospital-a.pth')\nstate['se.weight'] = torch.zeros(2, 2)\n"
+                 "del state['layer4.1.bn2.bias']\ntorch.save({'state_dict': state, 'epoch': 3}, 'parts.pth')\n"
+                 "torch.save({'gru.weight': torch.zeros(2)}, 'strange.pth')\n");
+  run_command("python3 parts.py");
+  const auto facts = nlohmann::json::parse(run_program(*folder_, "inspect parts.pth --json").out);
+  EXPECT_EQ(facts.at("format"), "pytorch-zip");
+  EXPECT_EQ(facts.at("sources")[0].at("architecture"), "resnet18");
+  EXPECT_EQ(facts.at("sources")[0].at("feature_width"), 512);
+  EXPECT_EQ(facts.at("sources")[0].at("parameters"), 11178564);
+  EXPECT_EQ(facts.at("classes").size(), 4u);
+  EXPECT_EQ(facts.at("missing"), nlohmann::json({"backbone.layer4.1.bn2.bias"}));
+  EXPECT_EQ(facts.at("left_over"), nlohmann::json({"se.weight"}));
+  EXPECT_EQ(facts.at("ignored"), nlohmann::json({"epoch"}));
+  EXPECT_THAT(run_program(*folder_, "inspect parts.pth").out, HasSubstr("left_over: se.weight"));
+  EXPECT_THAT(run_program(*folder_, "inspect strange.pth").out, HasSubstr("fit no network we know"));
+  const Outcome refused = run_program(*folder_, "adapt --source parts.pth --target photos --run runs/parts");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("parts.pth looks like resnet18 but has no backbone.layer4.1.bn2.bias"));
+  EXPECT_FALSE(std::filesystem::exists(*folder_ / "runs/parts"));
+}
+
 TEST_F(Deployment, UnreadablePicturesAreListedAndNotFatal) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   folder_->write("some/bad.jpg", "not a picture");

@@ -196,6 +196,17 @@ TEST(Checkpoint, APlainClassifierIsReadFromBothFormats) {
   }
 }
 
+TEST(Checkpoint, APrefixOfDataParallelMeansNothing) {
+  const TempDir folder;
+  const SourceModel model = plain_lenet();
+  Named prefixed = theirs(model);
+  for (NamedTensor& tensor : prefixed) tensor.name = "module." + tensor.name;
+  for (const std::string name : {"a.pt", "a.safetensors"}) {
+    write(folder / name, prefixed);
+    expect_same_state(load_source(folder / name), model);
+  }
+}
+
 // A folder with the three files of a model with bottleneck.
 std::string write_triplet(const TempDir& folder, const std::string& name, const SourceModel& model) {
   folder.folder(name);

@@ -18,8 +18,9 @@
 namespace tributary {
 namespace {
 
-constexpr int64_t kMostPixels = 4096;  // a side
-constexpr int64_t kMostRows = 65536;   // of a bottleneck or a classifier
+constexpr int64_t kMostPixels = 4096;                    // a side
+constexpr int64_t kMostRows = 65536;                     // of a bottleneck or a classifier
+constexpr std::string_view kParallelPrefix = "module.";  // which DataParallel puts before every name
 constexpr std::array<const char*, 3> kTriplet = {"source_F.pt", "source_B.pt", "source_C.pt"};
 
 // The first few of many names.
@@ -116,8 +117,10 @@ struct Collected {
 Collected collect(const std::vector<TensorFile>& files) {
   Collected all;
   for (const TensorFile& file : files) {
+    const bool parallel = std::all_of(file.entries().begin(), file.entries().end(),
+                                      [](const TensorEntry& entry) { return entry.name.starts_with(kParallelPrefix); });
     for (const TensorEntry& entry : file.entries()) {
-      const std::string name = our_name(entry.name);
+      const std::string name = our_name(parallel ? entry.name.substr(kParallelPrefix.size()) : entry.name);
       if (!all.entries.emplace(name, &entry).second)
         input_error("{}: its tensors {} and {} mean the same; give files that belong to one model", file.path(),
                     printable(all.theirs.at(name)), printable(entry.name));

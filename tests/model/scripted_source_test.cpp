@@ -1,0 +1,127 @@
+#include "tributary/model/scripted_source.h"
+
+#include <gmock/gmock.h>
+#include <torch/script.h>
+
+#include <sstream>
+
+#include "tests/support/temp_dir.h"
+#include "tests/support/tensors.h"
+#include "tributary/base/error.h"
+
+namespace tributary {
+namespace {
+
+using test::message_of;
+using ::testing::HasSubstr;
+
+constexpr int kSize = 4, kPixels = 3 * kSize * kSize;
+
+std::string bytes_of(torch::jit::Module& module) {
+  std::ostringstream stream;
+  module.save(stream);
+  return stream.str();
+}
+
+// phi = dropout(x W), z = phi C, with a parameter that nobody trains and a buffer.
+std::string two_methods() {
+  torch::jit::Module module("net");
+  module.register_attribute("training", c10::BoolType::get(), true);
+  module.register_parameter("w", test::normals({kPixels, 6}, 1).requires_grad_(), false);
+  module.register_parameter("c", test::normals({6, 3}, 2).requires_grad_(), false);
+  module.register_parameter("fixed", torch::zeros({6}), false);
+  module.register_buffer("shift", torch::ones({6}));
+  module.define(R"(
+def features(self, x: Tensor) -> Tensor:
+    return torch.dropout(torch.matmul(torch.flatten(x, 1), self.w) + self.shift + self.fixed, 0.5, self.training)
+def classify(self, phi: Tensor) -> Tensor:
+    return torch.matmul(phi, self.c)
+)");
+  return bytes_of(module);
+}
+
+// One forward pass that ends in the linear layer "head".
+std::string one_forward(const std::string& after = "") {
+  torch::jit::Module head("head");
+  head.register_parameter("weight", test::normals({3, 6}, 2).requires_grad_(), false);
+  head.register_parameter("bias", test::normals({3}, 3).requires_grad_(), false);
+  head.define("def forward(self, x: Tensor) -> Tensor:\n    return torch.linear(x, self.weight, self.bias)\n");
+  torch::jit::Module module("net");
+  module.register_module("head", head);
+  module.register_parameter("w", test::normals({kPixels, 6}, 1).requires_grad_(), false);
+  module.define(
+      "def forward(self, x: Tensor) -> Tensor:\n    return self.head.forward(torch.matmul(torch.flatten(x, "
+      "1), self.w))" +
+      after + "\n");
+  return bytes_of(module);
+}
+
+std::vector<std::string> names(const NamedTensors& tensors) {
+  std::vector<std::string> result;
+  for (const NamedTensor& tensor : tensors) result.push_back(tensor.name);
+  return result;
+}
+
+TEST(ScriptedSource, KnowsItsShapesAndWhichParametersTheClassifierUses) {
+  ScriptedSource source(two_methods(), "x.pt", "", kSize);
+  EXPECT_EQ(source.feature_width(), 6);
+  EXPECT_EQ(source.classes(), 3);
+  EXPECT_THAT(names(source.backbone().parameters), ::testing::ElementsAre("backbone.w"));
+  EXPECT_THAT(names(source.backbone().buffers), ::testing::ElementsAre("backbone.fixed", "backbone.shift"));
+  EXPECT_THAT(names(source.classifier().parameters), ::testing::ElementsAre("classifier.c"));
+}
+
+TEST(ScriptedSource, EvaluatesWithoutDropoutAndTrainsWithTheMasksOfItsKey) {
+  ScriptedSource source(two_methods(), "x.pt", "", kSize);
+  const Tensor x = test::normals({2, 3, kSize, kSize}, 4);
+  EXPECT_TENSOR_NEAR(source.features(x, nullptr), x.flatten(1).matmul(test::normals({kPixels, 6}, 1)) + 1, 1e-4);
+  const auto trained = [&](uint64_t seed) {
+    Noise noise(Random(seed), torch::kCPU);
+    return source.features(x, &noise);
+  };
+  EXPECT_TENSOR_EQ(trained(1), trained(1));
+  EXPECT_FALSE(torch::equal(trained(1), trained(2)));
+}
+
+TEST(ScriptedSource, AForwardPassIsCutBeforeItsLastLayer) {
+  ScriptedSource source(one_forward(), "x.pt", "head", kSize);
+  const Tensor x = test::normals({2, 3, kSize, kSize}, 4);
+  const Tensor phi = source.features(x, nullptr);
+  EXPECT_TENSOR_NEAR(phi, x.flatten(1).matmul(test::normals({kPixels, 6}, 1)), 1e-4);
+  EXPECT_TENSOR_NEAR(source.classify(phi), at::linear(phi, test::normals({3, 6}, 2), test::normals({3}, 3)), 1e-4);
+  EXPECT_THAT(names(source.backbone().parameters), ::testing::ElementsAre("backbone.w"));
+  EXPECT_THAT(names(source.classifier().parameters), ::testing::ElementsAre("classifier.weight", "classifier.bias"));
+}
+
+TEST(ScriptedSource, TakesItsTrainedWeightsAlongAndIsWholeAgainInAFile) {
+  for (const bool cut : {false, true}) {
+    ScriptedSource source(cut ? one_forward() : two_methods(), "x.pt", cut ? "head" : "", kSize);
+    for (const NamedTensor& tensor : source.backbone().parameters) tensor.value.detach().mul_(2);
+    const Tensor x = test::normals({2, 3, kSize, kSize}, 4);
+    const Tensor z = source.classify(source.features(x, nullptr));
+    ScriptedSource again(source.bytes(), "y.pt", cut ? "head" : "", kSize);
+    EXPECT_TENSOR_NEAR(again.classify(again.features(x, nullptr)), z, 1e-5);
+    EXPECT_TENSOR_NEAR(source.classify(source.features(x, nullptr)), z, 0);  // writing it changed nothing
+    std::istringstream stream(source.bytes());
+    torch::jit::Module module = torch::jit::load(stream);
+    if (cut) {
+      EXPECT_TENSOR_NEAR(module.forward({x}).toTensor(), z, 1e-5);
+    }
+  }
+}
+
+TEST(ScriptedSource, SaysWhatIsWrongWithAModule) {
+  const auto refused = [](const std::string& bytes, const std::string& last_layer = "", int size = kSize) {
+    return message_of<InputError>([&] { ScriptedSource(bytes, "x.pt", last_layer, size); });
+  };
+  EXPECT_THAT(refused("nonsense"), HasSubstr("x.pt is not a TorchScript module that this LibTorch can load"));
+  EXPECT_THAT(refused(one_forward()), HasSubstr("x.pt: the module has no methods 'features' and 'classify'"));
+  EXPECT_THAT(refused(one_forward(), "tail"), HasSubstr("has no layer 'tail'"));
+  EXPECT_THAT(refused(one_forward(), "w"), HasSubstr("has no layer 'w'"));
+  EXPECT_THAT(refused(one_forward(".softmax(1)"), "head"), HasSubstr("something follows the layer"));
+  EXPECT_THAT(refused(two_methods(), "", 5), HasSubstr("the module fails on two pictures of 5x5"));
+  EXPECT_THAT(refused(one_forward(".sum(1)"), "head"), HasSubstr("shape"));
+}
+
+}  // namespace
+}  // namespace tributary
