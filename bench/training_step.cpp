@@ -64,7 +64,8 @@ int main(int argc, char** argv) {
     batch.confident = views(images.gather(indices(kPictures)), ensemble.sources);
     batch.unconfident = views(images.gather(indices(kPictures)), ensemble.sources);
     batch.label = indices(10);
-    batch.mixing = {random.uniform(), torch::tensor(random.permutation(batch_size), torch::kInt64)};
+    batch.mixing = {torch::tensor(static_cast<float>(random.uniform())),
+                    torch::tensor(random.permutation(batch_size), torch::kInt64)};
     step.run(batch, 0.5, Random(3, Purpose::kDropout, {++number}));
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };

@@ -37,6 +37,7 @@ std::unique_ptr<Command> make_distill();
 std::unique_ptr<Command> make_export();
 std::unique_ptr<Command> make_inspect();
 std::unique_ptr<Command> make_data();
+std::unique_ptr<Command> make_bench();
 
 // What most commands take: where to work, how to speak, and a file with further options.
 struct CommonOptions {

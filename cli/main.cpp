@@ -71,6 +71,7 @@ int main(int argc, char** argv) {
   commands.push_back(cli::make_export());
   commands.push_back(cli::make_inspect());
   commands.push_back(cli::make_data());
+  commands.push_back(cli::make_bench());
   for (auto& command : commands) {
     CLI::App* sub = app.add_subcommand(command->name(), command->summary());
     sub->footer("Example:\n  " + command->example());

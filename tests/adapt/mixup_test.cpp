@@ -11,7 +11,7 @@ const Tensor kPermutation = test::indices({2, 0, 3, 1});
 TEST(Mixup, WithRatioOneIsTheCleanBatchAndItsCrossEntropy) {
   const Tensor x = test::normals({4, 3, 2, 2}, 1);
   const Tensor z = test::normals({4, 3}, 2);
-  const Mixing mixing{1.0, kPermutation};
+  const Mixing mixing{torch::tensor(1.0f), kPermutation};
   EXPECT_TENSOR_NEAR(mix(x, mixing), x, 0);
   EXPECT_NEAR(mixed_cross_entropy(z, kLabel, mixing).item<double>(), at::cross_entropy_loss(z, kLabel).item<double>(),
               1e-6);
@@ -23,13 +23,14 @@ TEST(Mixup, LossEqualsCrossEntropyWithTheMixedTarget) {
     const Tensor soft =
         ratio * at::one_hot(kLabel, 3) + (1 - ratio) * at::one_hot(kLabel.index_select(0, kPermutation), 3);
     const double expected = -(soft * z.log_softmax(-1)).sum(-1).mean().item<double>();
-    EXPECT_NEAR(mixed_cross_entropy(z, kLabel, {ratio, kPermutation}).item<double>(), expected, 1e-6);
+    EXPECT_NEAR(mixed_cross_entropy(z, kLabel, {torch::tensor(static_cast<float>(ratio)), kPermutation}).item<double>(),
+                expected, 1e-6);
   }
 }
 
 TEST(Mixup, MixesPicturesAndKeepsTheirLayout) {
   const Tensor x = test::normals({4, 3, 8, 8}, 4).contiguous(at::MemoryFormat::ChannelsLast);
-  const Tensor mixed = mix(x, {0.25, kPermutation});
+  const Tensor mixed = mix(x, {torch::tensor(0.25f), kPermutation});
   EXPECT_TENSOR_NEAR(mixed, 0.25 * x + 0.75 * x.index_select(0, kPermutation), 1e-6);
   EXPECT_TRUE(mixed.is_contiguous(at::MemoryFormat::ChannelsLast));
 }

@@ -79,7 +79,7 @@ TEST_P(StepParity, TwoStepsAgreeInEveryLossGradientBufferAndWeight) {
     batch.confident.assign(sources, pictures(6, 1));
     batch.unconfident.assign(sources, pictures(5, 2));
     batch.label = test::indices({1, 0, 9, 3, 3, 7});
-    batch.mixing = {s == 0 ? 0.3 : 0.85, test::indices({5, 3, 0, 1, 2, 4})};
+    batch.mixing = {torch::tensor(s == 0 ? 0.3f : 0.85f), test::indices({5, 3, 0, 1, 2, 4})};
     const double factor = decay_factor(static_cast<int64_t>(s) + 1, 10);
     const Random stream(99 + s);
     const Tensor mixed = mix(batch.confident[0], batch.mixing);

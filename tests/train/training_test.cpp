@@ -108,6 +108,28 @@ TEST(Views, AreSharedBySourcesOfEqualNormalisation) {
   EXPECT_FALSE(x[0].is_same(x[2]));
 }
 
+TEST(Sgd, TakesTheSameStepWhereverItsRateLies) {
+  for (const double momentum : {0.0, 0.9}) {
+    for (const bool nesterov : {false, true}) {
+      SgdOptions options;
+      options.momentum = momentum;
+      options.nesterov = nesterov;
+      const auto trained = [&](auto factor) {
+        const NamedTensors parameters = {{"a", test::normals({4, 3}, 1).requires_grad_()},
+                                         {"b", test::normals({5}, 2).requires_grad_()}};
+        Sgd optimiser({{parameters, 0.1}}, options);
+        for (uint64_t step = 0; step < 3; ++step) {
+          for (const NamedTensor& parameter : parameters)
+            parameter.value.mutable_grad() = test::normals(parameter.value.sizes(), 10 + step);
+          optimiser.step(factor);
+        }
+        return at::cat({parameters[0].value.detach().view(-1), parameters[1].value.detach()});
+      };
+      EXPECT_TENSOR_NEAR(trained(torch::tensor(0.5f)), trained(0.5), 1e-6);
+    }
+  }
+}
+
 Tensor augmented(const ImageSet& set, const Augmentation& augmentation, uint64_t seed = 1) {
   return DeviceImages(set, torch::kCPU).augmented(torch::arange(set.size()), augmentation, Random(seed));
 }

@@ -1,6 +1,7 @@
 #include "tributary/adapt/aggregation.h"
 
 #include "tributary/adapt/information.h"
+#include "tributary/model/accelerator.h"
 
 namespace tributary {
 namespace {
@@ -53,7 +54,21 @@ Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const Aggre
   torch::NoGradGuard no_grad;
   if (!options.learn) return weights;
   Tensor w = weights.to(logits.device()).clone();
-  for (int64_t step = 0; step < options.steps; ++step) w.sub_(weight_loss(logits, w, options).gradient, options.rate);
+  const auto descend = [&](int64_t steps) {
+    for (int64_t i = 0; i < steps; ++i) w.sub_(weight_loss(logits, w, options).gradient, options.rate);
+  };
+  constexpr int64_t kEagerFirst = 3, kAtOnce = 40;
+  if (!RecordedWork::possible(logits.device()) || options.steps < kEagerFirst + kAtOnce) {
+    descend(options.steps);
+    return w;
+  }
+  const OwnStream stream(logits.device());
+  descend(kEagerFirst);
+  RecordedWork work;
+  work.record([&] { descend(kAtOnce); });
+  int64_t left = options.steps - kEagerFirst;
+  for (; left >= kAtOnce; left -= kAtOnce) work.repeat();
+  descend(left);
   return w;
 }
 

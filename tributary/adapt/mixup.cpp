@@ -3,7 +3,8 @@
 namespace tributary {
 
 Tensor mix(const Tensor& x, const Mixing& mixing) {
-  return at::lerp(x.index_select(0, mixing.permutation), x, mixing.ratio).contiguous(x.suggest_memory_format());
+  return at::lerp(x.index_select(0, mixing.permutation), x, mixing.ratio.to(x.scalar_type()))
+      .contiguous(x.suggest_memory_format());
 }
 
 Tensor mixed_cross_entropy(const Tensor& logits, const Tensor& label, const Mixing& mixing) {

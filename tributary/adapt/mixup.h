@@ -10,7 +10,7 @@ namespace tributary {
 
 // One ratio and one permutation for the whole batch, shared by all sources.
 struct Mixing {
-  double ratio = 1;    // lambda, uniform on (0, 1)
+  Tensor ratio;        // lambda, float [], uniform on (0, 1)
   Tensor permutation;  // int64 [batch]
 };
 

@@ -32,6 +32,10 @@ class Random {
   // A stream of its own for part `index` of this one; does not advance this one.
   Random child(uint64_t index) const;
 
+  // The stream as a number, for those who draw from it elsewhere: draw i of a fresh stream, counted from 1, is
+  // mix(mix(key + i * kGolden) + key); see random.cpp.
+  uint64_t key() const { return key_; }
+
   uint64_t bits();                          // 64 random bits
   double uniform();                         // [0, 1), 53 bits
   double uniform(double low, double high);  // [low, high)

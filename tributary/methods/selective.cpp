@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "tributary/base/error.h"
-#include "tributary/methods/selective_step.h"
+#include "tributary/methods/step_runner.h"
 #include "tributary/model/device.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/schedule.h"
@@ -23,11 +23,11 @@ int64_t batches_of(const Tensor& index, int64_t batch) {
   return (index.size(0) + batch - 1) / batch;
 }
 
-TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images) {
+TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
   TargetState state;
   std::vector<Tensor> logits;
   for (SourceModel& source : ensemble.sources) {
-    const Outputs outputs = evaluate(source, images);
+    const Outputs outputs = evaluate(source, images, is_mixed(options.precision));
     state.features.push_back(outputs.features);
     logits.push_back(outputs.logits);
   }
@@ -64,8 +64,7 @@ Tensor starting_weights(const Ensemble& ensemble, const SelectiveOptions& option
 class RoundLoader {
  public:
   RoundLoader(const Selection& selection, const SelectiveOptions& options, int64_t round)
-      : selection_(selection),
-        paired_(options.pairing == LoaderPairing::kPaired),
+      : paired_(options.pairing == LoaderPairing::kPaired),
         confident_(selection.confident, options.batch, shuffle(options, round, 0)) {
     if (selection.unconfident.size(0) >= 2)
       unconfident_.emplace(selection.unconfident, options.batch, shuffle(options, round, 1));
@@ -76,17 +75,14 @@ class RoundLoader {
   int64_t steps() const { return steps_; }
   bool aligns() const { return unconfident_.has_value(); }
 
-  // Indices into the target set: of the next confident batch, and of the next unconfident one (undefined if none).
+  // Positions, on the host, in the confident part of the selection and in the unconfident one (undefined if none).
   std::pair<Tensor, Tensor> next() {
     if (paired_ && unconfident_ && (confident_.exhausted() || unconfident_->exhausted())) {
       confident_.restart();
       unconfident_->restart();
     }
-    const auto pick = [](const Tensor& index, Sampler& sampler) {
-      return index.index_select(0, upload(sampler.next(), index.device()));
-    };
-    const Tensor confident = pick(selection_.confident, confident_);
-    return {confident, unconfident_ ? pick(selection_.unconfident, *unconfident_) : Tensor()};
+    const Tensor confident = confident_.next();
+    return {confident, unconfident_ ? unconfident_->next() : Tensor()};
   }
 
  private:
@@ -94,7 +90,6 @@ class RoundLoader {
     return Random(static_cast<uint64_t>(options.seed), Purpose::kShuffle, {static_cast<uint64_t>(round), which});
   }
 
-  const Selection& selection_;
   bool paired_;
   Sampler confident_;
   std::optional<Sampler> unconfident_;
@@ -133,7 +128,7 @@ class Adaptation {
         options_(options),
         observer_(observer),
         images_(target, ensemble.sources.front().device()),
-        step_(ensemble, options) {
+        runner_(ensemble, images_, options_) {
     if (target.size() < 2)
       input_error("the target set has {} picture{}; adaptation needs at least 2", target.size(),
                   target.size() == 1 ? "" : "s");
@@ -165,8 +160,8 @@ class Adaptation {
     const Clock::time_point start = Clock::now();
     const auto seed = static_cast<uint64_t>(options_.seed);
     const auto round = static_cast<uint64_t>(event.round);
-    const Augmentation augmentation =
-        settled(options_.augmentation, architecture(ensemble_.sources.front().info().architecture), /*adapting=*/true);
+    const OwnStream stream(images_.device());
+    runner_.begin_round(selection);
     RoundLoader loader(selection, options_, event.round);
     const bool aligns = loader.aligns();
     std::vector<Tensor> history;
@@ -174,20 +169,12 @@ class Adaptation {
     for (int64_t i = 1; i <= loader.steps(); ++i) {
       const auto step = static_cast<uint64_t>(i);
       const auto [confident, unconfident] = loader.next();
-      const auto picture_views = [&](const Tensor& index, uint64_t which) {
-        const Random random(seed, Purpose::kAugment, {round, step, which});
-        return views(images_.augmented(index, augmentation, random), ensemble_.sources);
-      };
-      StepBatch batch;
-      batch.confident = picture_views(confident, 0);
-      batch.label = selection.label.index_select(0, confident);
-      if (aligns) batch.unconfident = picture_views(unconfident, 1);
-      Random mixing(seed, Purpose::kMixup, {round, step});
-      batch.mixing.ratio = mixing.uniform();
-      batch.mixing.permutation =
-          upload(torch::tensor(mixing.permutation(confident.size(0)), torch::kInt64), confident.device());
       const double factor = options_.schedule == RateSchedule::kDecay ? decay_factor(i, loader.steps()) : 1;
-      history.push_back(step_.run(batch, factor, Random(seed, Purpose::kDropout, {round, step})));
+      const StepPlan plan(
+          confident, unconfident, ensemble_.size(), images_, runner_.augmentation(),
+          {Random(seed, Purpose::kAugment, {round, step, 0}), Random(seed, Purpose::kAugment, {round, step, 1})},
+          Random(seed, Purpose::kMixup, {round, step}), Random(seed, Purpose::kDropout, {round, step}), factor);
+      history.push_back(runner_.run(plan));
       event.pictures +=
           ensemble_.size() * (confident.size(0) * (options_.mixup ? 2 : 1) + (aligns ? unconfident.size(0) : 0));
       observer_.on_step({event.round, event.rounds, i, loader.steps()});
@@ -212,14 +199,14 @@ class Adaptation {
   const SelectiveOptions& options_;
   Observer& observer_;
   DeviceImages images_;
-  SelectiveStep step_;
+  StepRunner runner_;
 };
 
 }  // namespace
 
 TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
   torch::NoGradGuard no_grad;
-  TargetState state = evaluate_sources(ensemble, images);
+  TargetState state = evaluate_sources(ensemble, images, options);
   state.weights = optimise_weights(state.logits, starting_weights(ensemble, options), options.aggregation);
   const Mixture mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
   const Tensor mixed = combine(state.logits, mixture).argmax(-1);
@@ -233,7 +220,7 @@ TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const Se
 TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained, const Tensor& weights,
                        const SelectiveOptions& options) {
   torch::NoGradGuard no_grad;
-  TargetState state = evaluate_sources(ensemble, images);
+  TargetState state = evaluate_sources(ensemble, images, options);
   state.posteriors = posteriors_of(state, options, [&](const Tensor&) { return trained.label; });
   const Tensor start = options.aggregation.restart ? starting_weights(ensemble, options) : weights;
   state.weights = optimise_weights(state.logits, start, options.aggregation);

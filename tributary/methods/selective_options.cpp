@@ -60,6 +60,9 @@ void declare_training(OptionTable& table, SelectiveOptions& options) {
                {{"independent", LoaderPairing::kIndependent}, {"paired", LoaderPairing::kPaired}},
                "the confident and the unconfident loader start over each on its own, or both when one ends (D2)");
   declare(table, section, options.augmentation);
+  declare(table, section, options.precision);
+  table.flag(section, "record", &options.record,
+             "record a step on the GPU and repeat it, instead of launching it anew");
 }
 
 void declare_labelling(OptionTable& table, SelectiveOptions& options) {

@@ -10,6 +10,7 @@
 #include "tributary/adapt/selection.h"
 #include "tributary/base/options.h"
 #include "tributary/train/batches.h"
+#include "tributary/train/precision.h"
 #include "tributary/train/sgd.h"
 
 namespace tributary {
@@ -47,6 +48,8 @@ struct SelectiveOptions {
   PrototypeOptions prototypes;
   AlignmentOptions alignment;
   Augmentation augmentation;
+  Precision precision = Precision::kAuto;
+  bool record = true;  // repeat recorded steps on a GPU
   std::vector<std::string> ablations;
   std::string benchmark;  // takes its rows of the paper's table of hyper-parameters
 };

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "tributary/adapt/information.h"
+#include "tributary/model/accelerator.h"
 #include "tributary/model/backbone.h"
 
 namespace tributary {
@@ -54,11 +55,12 @@ SelectiveStep::SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options
 }
 
 SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, const Tensor& mixed,
-                                             const Random& stream) {
+                                             const StepNoise& noise_of) {
   SourceModel& source = ensemble_.sources[j];
+  const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
   const auto features = [&](const Tensor& x, StepPass pass) {
-    Noise noise = step_noise(stream, j, pass, x.device());
-    return source.features(x, &noise);
+    Noise noise = noise_of(j, pass);
+    return source.features(x, &noise).to(torch::kFloat32);
   };
   Source result;
   Tensor phi_mix, z_mix, ce_mix;
@@ -91,11 +93,16 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
 }
 
 StepLosses SelectiveStep::accumulate(const StepBatch& batch, const Random& stream) {
+  const torch::Device device = batch.label.device();
+  return accumulate(batch, [&](int64_t source, StepPass pass) { return step_noise(stream, source, pass, device); });
+}
+
+StepLosses SelectiveStep::accumulate(const StepBatch& batch, const StepNoise& noise) {
   optimiser_.zero_gradients();
   const std::vector<Tensor> mixed =
       options_.mixup ? mixed_views(batch.confident, batch.mixing) : std::vector<Tensor>(batch.confident.size());
   std::vector<Source> sources;
-  for (int64_t j = 0; j < ensemble_.size(); ++j) sources.push_back(forward(j, batch, mixed[j], stream));
+  for (int64_t j = 0; j < ensemble_.size(); ++j) sources.push_back(forward(j, batch, mixed[j], noise));
 
   std::vector<Tensor> losses;
   for (const Source& source : sources) losses.push_back(source.cross_entropy.detach());

@@ -2,10 +2,12 @@
 // batch; cross-entropy, information maximisation and the joint adversary pull together; one update.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "tributary/adapt/mixup.h"
 #include "tributary/methods/selective_options.h"
+#include "tributary/methods/step_plan.h"
 #include "tributary/model/ensemble.h"
 #include "tributary/train/sgd.h"
 
@@ -23,10 +25,10 @@ struct StepBatch {
 // discriminator. On the device, float [2 m + 2].
 using StepLosses = Tensor;
 
-// The forward passes of a source within a step, in their order.
-enum class StepPass : uint64_t { kMixed = 0, kConfident = 1, kUnconfident = 2 };
+// The dropout masks of each forward pass of a step.
+using StepNoise = std::function<Noise(int64_t source, StepPass pass)>;
 
-// The dropout masks of one forward pass of a step whose randomness is `stream`.
+// Those of a step whose randomness is `stream`, drawn on the host.
 Noise step_noise(const Random& stream, int64_t source, StepPass pass, torch::Device device);
 
 class SelectiveStep {
@@ -38,14 +40,16 @@ class SelectiveStep {
   StepLosses run(const StepBatch& batch, double rate_factor, const Random& stream);
 
   // The two halves of `run`, for those who want to look at the gradients in between.
+  StepLosses accumulate(const StepBatch& batch, const StepNoise& noise);
   StepLosses accumulate(const StepBatch& batch, const Random& stream);
   void update(double rate_factor) { optimiser_.step(rate_factor); }
+  void update(const Tensor& rate_factor) { optimiser_.step(rate_factor); }
 
   const Adversary& adversary() const { return adversary_; }
 
  private:
   struct Source;
-  Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Random& stream);
+  Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const StepNoise& noise);
 
   Ensemble& ensemble_;
   SelectiveOptions options_;

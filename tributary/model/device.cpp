@@ -1,5 +1,6 @@
 #include "tributary/model/device.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <torch/cuda.h>
 
@@ -14,7 +15,9 @@ torch::Device resolve_device(DeviceChoice choice) {
   const bool available = torch::cuda::is_available();
   if (choice == DeviceChoice::kCuda && !available)
     input_error("--device cuda: no usable GPU here (or a LibTorch without CUDA); use --device cpu");
-  return choice == DeviceChoice::kCpu || !available ? torch::Device(torch::kCPU) : torch::Device(torch::kCUDA, 0);
+  if (choice == DeviceChoice::kCpu || !available) return torch::Device(torch::kCPU);
+  at::globalContext().setBenchmarkCuDNN(true);  // shapes hardly change, so the fastest algorithms are worth a search
+  return torch::Device(torch::kCUDA, 0);
 }
 
 Tensor upload(const Tensor& host, torch::Device device) {

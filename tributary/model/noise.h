@@ -15,19 +15,26 @@ namespace tributary {
 class Noise {
  public:
   Noise(Random stream, torch::Device device) : stream_(stream), device_(device) {}
+  // The same masks, drawn on the device from a key that lies there, int64 []: work can be recorded before the key is
+  // known.
+  explicit Noise(const Tensor& key) : stream_(0), device_(key.device()), key_(key) {}
 
   // A mask of the given shape: 0 with probability `drop`, else 1 / (1 - drop).
   Tensor mask(torch::IntArrayRef shape, double drop);
 
-  // A number for those who draw from a generator of their own.
+  // A number for those who draw from a generator of their own; there is none on the device.
   uint64_t seed() { return stream_.bits(); }
 
   // Every mask drawn so far, in order.
   const std::vector<Tensor>& drawn() const { return drawn_; }
 
  private:
+  Tensor drawn_on_device(int64_t count, double drop);
+
   Random stream_;
   torch::Device device_;
+  Tensor key_;            // undefined where masks are drawn on the host
+  int64_t position_ = 0;  // draws from the key so far
   std::vector<Tensor> drawn_;
 };
 

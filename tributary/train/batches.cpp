@@ -13,8 +13,11 @@ Tensor as_floats(const Tensor& pixels) {
   return pixels.permute({0, 3, 1, 2}).to(torch::kFloat32).div_(255);
 }
 
+// Filled in on the device: nothing is copied there, so that the work can be recorded.
 Tensor channel_constants(const std::array<double, 3>& values, const Tensor& like) {
-  return torch::tensor({values[0], values[1], values[2]}, torch::kFloat64).to(like.options()).view({1, 3, 1, 1});
+  Tensor constants = torch::empty({1, 3, 1, 1}, like.options());
+  for (int64_t c = 0; c < 3; ++c) constants.select(1, c).fill_(values[static_cast<size_t>(c)]);
+  return constants;
 }
 
 // The affine maps of output to input coordinates in [-1, 1]: rotation and shift of every picture.
@@ -37,37 +40,15 @@ Tensor affine_maps(int64_t count, int64_t height, int64_t width, const Augmentat
   return maps;
 }
 
-// Which rows and columns of a stored picture make the batch's picture, int64 [n, crop] each: a random place, the
-// columns in reverse for a mirror image.
-std::pair<Tensor, Tensor> random_places(int64_t count, int64_t height, int64_t width, int64_t crop, double flip,
-                                        Random random) {
-  Tensor rows = torch::empty({count, crop}, torch::kInt64);
-  Tensor columns = torch::empty({count, crop}, torch::kInt64);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t top = random.below(height - crop + 1);
-    const int64_t left = random.below(width - crop + 1);
-    const bool mirror = random.chance(flip);
-    int64_t* row = rows.data_ptr<int64_t>() + i * crop;
-    int64_t* column = columns.data_ptr<int64_t>() + i * crop;
-    for (int64_t k = 0; k < crop; ++k) {
-      row[k] = top + k;
-      column[k] = left + (mirror ? crop - 1 - k : k);
-    }
-  }
-  return {rows, columns};
-}
-
 Tensor moved(const Tensor& pixels, const Augmentation& augmentation, Random random) {
   const Tensor maps = affine_maps(pixels.size(0), pixels.size(2), pixels.size(3), augmentation, random);
   const Tensor grid = at::affine_grid_generator(maps.to(pixels.device()), pixels.sizes(), /*align_corners=*/false);
   return at::grid_sampler(pixels, grid, /*bilinear*/ 0, /*zeros*/ 0, /*align_corners=*/false);
 }
 
-Tensor greyed(const Tensor& pixels, double share, Random random) {
-  Tensor chosen = torch::empty({pixels.size(0), 1, 1, 1}, torch::kBool);
-  for (int64_t i = 0; i < pixels.size(0); ++i) chosen.data_ptr<bool>()[i] = random.chance(share);
+Tensor greyed(const Tensor& pixels, const Tensor& chosen) {
   const Tensor luma = (pixels * channel_constants({0.299, 0.587, 0.114}, pixels)).sum(1, true);
-  return at::where(chosen.to(pixels.device()), luma, pixels);
+  return at::where(chosen.view({-1, 1, 1, 1}).to(torch::kBool), luma, pixels);
 }
 
 }  // namespace
@@ -101,19 +82,45 @@ Tensor DeviceImages::rows(int64_t begin, int64_t end) const {
   return as_floats(middle(pixels_.slice(0, begin, end)));
 }
 
-Tensor DeviceImages::augmented(const Tensor& index, const Augmentation& augmentation, Random random) const {
-  const int64_t count = index.size(0), height = pixels_.size(1), width = pixels_.size(2);
-  Tensor result;
-  if (crop_ < height || crop_ < width || augmentation.flip > 0) {
-    const auto [rows, columns] = random_places(count, height, width, crop_, augmentation.flip, random.child(2));
-    result = as_floats(
-        at::index(pixels_, {index.to(device()).view({count, 1, 1}), upload(rows, device()).view({count, crop_, 1}),
-                            upload(columns, device()).view({count, 1, crop_})}));
-  } else {
-    result = gather(index);
+bool DeviceImages::whole(const Augmentation& augmentation) const {
+  return crop_ == pixels_.size(1) && crop_ == pixels_.size(2) && augmentation.flip <= 0;
+}
+
+Cut DeviceImages::draw_cut(int64_t count, const Augmentation& augmentation, const Random& random) const {
+  Random places = random.child(2), colours = random.child(1);
+  Cut cut = torch::zeros({count, 4}, torch::kInt64);
+  auto numbers = cut.accessor<int64_t, 2>();
+  for (int64_t i = 0; i < count; ++i) {
+    if (!whole(augmentation)) {
+      numbers[i][0] = places.below(pixels_.size(1) - crop_ + 1);
+      numbers[i][1] = places.below(pixels_.size(2) - crop_ + 1);
+      numbers[i][2] = places.chance(augmentation.flip);
+    }
+    if (augmentation.grey > 0) numbers[i][3] = colours.chance(augmentation.grey);
   }
+  return cut;
+}
+
+Tensor DeviceImages::apply_cut(const Tensor& index, const Cut& cut, const Augmentation& augmentation) const {
+  Tensor result;
+  if (whole(augmentation)) {
+    result = gather(index);
+  } else {
+    const int64_t count = index.size(0);
+    const Tensor along = torch::arange(crop_, cut.options());
+    const Tensor mirrored = cut.narrow(1, 2, 1);
+    const Tensor rows = cut.narrow(1, 0, 1) + along;
+    const Tensor columns = cut.narrow(1, 1, 1) + mirrored * (crop_ - 1) + (1 - 2 * mirrored) * along;
+    result = as_floats(
+        at::index(pixels_, {index.view({count, 1, 1}), rows.view({count, crop_, 1}), columns.view({count, 1, crop_})}));
+  }
+  return augmentation.grey > 0 ? greyed(result, cut.select(1, 3)) : result;
+}
+
+Tensor DeviceImages::augmented(const Tensor& index, const Augmentation& augmentation, Random random) const {
+  const Cut cut = upload(draw_cut(index.size(0), augmentation, random), device());
+  Tensor result = apply_cut(index.to(device()), cut, augmentation);
   if (augmentation.shift > 0 || augmentation.rotation > 0) result = moved(result, augmentation, random.child(0));
-  if (augmentation.grey > 0) result = greyed(result, augmentation.grey, random.child(1));
   return result.contiguous(at::MemoryFormat::ChannelsLast);
 }
 

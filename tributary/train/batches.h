@@ -27,6 +27,10 @@ void declare(OptionTable& table, const std::string& section, Augmentation& augme
 // (spec 00); digits stay as they are.
 Augmentation settled(const Augmentation& augmentation, const Architecture& network, bool adapting);
 
+// Where each picture of a batch is cut out and how it is changed, int64 [n, 4]: first row, first column, whether it is
+// mirrored, whether it is grey.
+using Cut = Tensor;
+
 // A set of pictures as one uint8 tensor on the device. Its rows are stored as height, width, channel, which is the
 // channels-last layout that convolutions like best.
 class DeviceImages {
@@ -43,9 +47,15 @@ class DeviceImages {
   Tensor rows(int64_t begin, int64_t end) const;
   // The same pictures for training: cut out at random places and changed by draws of their own.
   Tensor augmented(const Tensor& index, const Augmentation& augmentation, Random random) const;
+  // The two halves of `augmented` where it neither shifts nor rotates: the draws, on the host, and what is done with
+  // them, wherever `index` and `cut` lie.
+  Cut draw_cut(int64_t count, const Augmentation& augmentation, const Random& random) const;
+  Tensor apply_cut(const Tensor& index, const Cut& cut, const Augmentation& augmentation) const;
 
  private:
   Tensor middle(const Tensor& pixels) const;
+  // Whether every picture is shown whole and as it is, but for its colour.
+  bool whole(const Augmentation& augmentation) const;
 
   Tensor pixels_;
   int64_t crop_;

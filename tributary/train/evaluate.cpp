@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tributary/model/accelerator.h"
+
 namespace tributary {
 namespace {
 
@@ -15,14 +17,15 @@ int64_t batch_for(const DeviceImages& images) {
 
 }  // namespace
 
-Outputs evaluate(SourceModel& source, const DeviceImages& images) {
+Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision) {
   torch::NoGradGuard no_grad;
+  const MixedPrecision precision(mixed_precision, images.device());
   std::vector<Tensor> features, logits;
   const int64_t batch = batch_for(images);
   for (int64_t begin = 0; begin < images.size(); begin += batch) {
     const Tensor pixels = images.rows(begin, std::min(begin + batch, images.size()));
-    features.push_back(source.features(normalise(pixels, source.info().normalisation)));
-    logits.push_back(source.classify(features.back()));
+    features.push_back(source.features(normalise(pixels, source.info().normalisation)).to(torch::kFloat32));
+    logits.push_back(source.classify(features.back()).to(torch::kFloat32));
   }
   return {at::cat(features), at::cat(logits)};
 }

@@ -14,7 +14,8 @@ struct Outputs {
 };
 
 // In the order of the set, without gradients, with running statistics: nothing of the model changes.
-Outputs evaluate(SourceModel& source, const DeviceImages& images);
+// `mixed_precision` computes in bfloat16 on a GPU; what comes out is float32.
+Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision = false);
 
 // The logits of every source, [m, n, K].
 Tensor evaluate_logits(Ensemble& ensemble, const DeviceImages& images);

@@ -1,5 +1,7 @@
 #include "tributary/train/sgd.h"
 
+#include "tributary/model/accelerator.h"
+
 namespace tributary {
 
 void declare(OptionTable& table, const std::string& section, SgdOptions& options) {
@@ -24,7 +26,8 @@ void Sgd::zero_gradients() {
     for (Tensor& parameter : group.parameters) parameter.mutable_grad() = Tensor();
 }
 
-void Sgd::step(double factor) {
+template <typename Update>
+void Sgd::each_group(Update update) {
   torch::NoGradGuard no_grad;
   for (Group& group : groups_) {
     std::vector<Tensor> values, velocity, slopes;
@@ -34,19 +37,22 @@ void Sgd::step(double factor) {
       velocity.push_back(group.velocity[i]);
       slopes.push_back(group.parameters[i].grad());
     }
-    if (values.empty()) continue;
-    // The gradients' own memory serves as scratch: nobody reads it after the step.
-    at::_foreach_add_(slopes, values, options_.weight_decay);
-    if (options_.momentum > 0) {
-      at::_foreach_mul_(velocity, options_.momentum);
-      at::_foreach_add_(velocity, slopes, 1);
-      if (options_.nesterov)
-        at::_foreach_add_(slopes, velocity, options_.momentum);
-      else
-        slopes = velocity;
-    }
-    at::_foreach_add_(values, slopes, -group.rate * factor);
+    if (!values.empty()) update(group.rate, values, slopes, velocity);
   }
+}
+
+void Sgd::step(double factor) {
+  each_group([&](double rate, auto& values, auto& slopes, auto& velocity) {
+    // The gradients' own memory serves as scratch: nobody reads it after the step.
+    sgd_direction(values, slopes, velocity, options_.momentum, options_.weight_decay, options_.nesterov);
+    at::_foreach_add_(values, slopes, -rate * factor);
+  });
+}
+
+void Sgd::step(const Tensor& factor) {
+  each_group([&](double rate, auto& values, auto& slopes, auto& velocity) {
+    sgd_step(values, slopes, velocity, factor * rate, options_.momentum, options_.weight_decay, options_.nesterov);
+  });
 }
 
 }  // namespace tributary

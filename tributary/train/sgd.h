@@ -31,12 +31,18 @@ class Sgd {
   void zero_gradients();
   // One step with every group's rate times `factor`. Momentum persists from step to step.
   void step(double factor);
+  // The same with a factor that lies on the device, float [].
+  void step(const Tensor& factor);
 
  private:
   struct Group {
     std::vector<Tensor> parameters, velocity;
     double rate;
   };
+  // Calls update(rate, values, slopes, velocity) with what has a gradient, group by group.
+  template <typename Update>
+  void each_group(Update update);
+
   std::vector<Group> groups_;
   SgdOptions options_;
 };

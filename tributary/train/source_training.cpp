@@ -5,6 +5,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/eval/metrics.h"
+#include "tributary/model/accelerator.h"
 #include "tributary/model/backbone.h"
 #include "tributary/model/device.h"
 #include "tributary/train/evaluate.h"
@@ -56,6 +57,7 @@ void declare(OptionTable& table, SourceTrainingOptions& options) {
                "share of the pictures that trains where no validation set is given");
   table.flag(section, "full", &options.full, "train on all pictures and still validate on the rest of the split");
   declare(table, section, options.augmentation);
+  declare(table, section, options.precision);
 }
 
 Tensor smoothed_cross_entropy(const Tensor& logits, const Tensor& label, double smoothing) {
@@ -99,6 +101,7 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   Sampler sampler(label, options.batch, Random(seed, Purpose::kShuffle));
   const int64_t steps = options.epochs * batches_a_sweep(images.size(), options.batch);
   const int64_t interval = std::max<int64_t>(1, steps / 10);
+  const bool mixed = is_mixed(options.precision);
   BestCopy best;
   double accuracy = -1;
   for (int64_t i = 1; i <= steps; ++i) {
@@ -106,15 +109,20 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
     const Tensor index = upload(sampler.next(), device);
     const Tensor pixels = images.augmented(index, augmentation, Random(seed, Purpose::kAugment, {step}));
     Noise noise(Random(seed, Purpose::kDropout, {step}), device);
-    const Tensor logits = model.classify(model.features(normalise(pixels, model.info().normalisation), &noise));
+    Tensor logits;
+    {
+      const MixedPrecision precision(mixed, device);
+      logits = model.classify(model.features(normalise(pixels, model.info().normalisation), &noise));
+    }
     optimiser.zero_gradients();
-    const Tensor loss = smoothed_cross_entropy(logits, label.index_select(0, index), options.label_smoothing);
+    const Tensor loss =
+        smoothed_cross_entropy(logits.to(torch::kFloat32), label.index_select(0, index), options.label_smoothing);
     loss.backward();
     optimiser.step(decay_factor(i, steps));
     if (i % interval == 0 || i == steps) {
       if (!std::isfinite(loss.item<double>()))
         work_error("step {}: the loss is not finite; try smaller learning rates (--rate-backbone, --rate-head)", i);
-      accuracy = accuracy_of(evaluate(model, validation_images).logits, validation_label);
+      accuracy = accuracy_of(evaluate(model, validation_images, mixed).logits, validation_label);
       best.offer(accuracy, model);
     }
     if (progress) progress({i, steps, accuracy});

@@ -10,6 +10,7 @@
 #include "tributary/data/image_set.h"
 #include "tributary/model/source_model.h"
 #include "tributary/train/batches.h"
+#include "tributary/train/precision.h"
 #include "tributary/train/sgd.h"
 
 namespace tributary {
@@ -28,6 +29,7 @@ struct SourceTrainingOptions {
   double train_share = 0.9;  // where no validation set is given: this share trains, the rest selects
   bool full = false;         // train on everything and still validate on the rest of the split
   Augmentation augmentation;
+  Precision precision = Precision::kAuto;
 };
 
 void declare(OptionTable& table, SourceTrainingOptions& options);

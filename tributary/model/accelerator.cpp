@@ -1,0 +1,122 @@
+#include "tributary/model/accelerator.h"
+
+#include <torch/version.h>
+
+#include "tributary/base/error.h"
+
+#if defined(TRIBUTARY_CUDA) && TORCH_VERSION_MAJOR >= 2
+#define TRIBUTARY_GRAPHS 1
+#include <ATen/autocast_mode.h>
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <torch/cuda.h>
+#endif
+
+namespace tributary {
+
+#ifdef TRIBUTARY_GRAPHS
+
+MixedPrecision::MixedPrecision(bool enabled, torch::Device device) : enabled_(enabled && device.is_cuda()) {
+  if (!enabled_) return;
+  at::autocast::set_autocast_enabled(at::kCUDA, true);
+  at::autocast::set_autocast_dtype(at::kCUDA, at::kBFloat16);
+  at::autocast::increment_nesting();
+}
+
+MixedPrecision::~MixedPrecision() {
+  if (!enabled_) return;
+  if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  at::autocast::set_autocast_enabled(at::kCUDA, false);
+}
+
+struct OwnStream::Guard {
+  c10::cuda::CUDAStreamGuard stream;
+};
+
+OwnStream::OwnStream(torch::Device device) {
+  if (!device.is_cuda()) return;
+  torch::cuda::synchronize();
+  guard_.reset(new Guard{c10::cuda::CUDAStreamGuard(c10::cuda::getStreamFromPool())});
+}
+
+OwnStream::~OwnStream() {
+  if (guard_) torch::cuda::synchronize();
+}
+
+struct RecordedWork::Graph {
+  at::cuda::CUDAGraph graph;
+};
+
+bool RecordedWork::possible(torch::Device device) {
+  return device.is_cuda();
+}
+
+void RecordedWork::record(const std::function<void()>& work) {
+  auto graph = std::make_unique<Graph>();
+  torch::cuda::synchronize();
+  graph->graph.capture_begin();
+  work();
+  graph->graph.capture_end();
+  graph_ = std::move(graph);
+}
+
+void RecordedWork::repeat() {
+  graph_->graph.replay();
+}
+
+#else
+
+MixedPrecision::MixedPrecision(bool, torch::Device) : enabled_(false) {}
+MixedPrecision::~MixedPrecision() = default;
+
+struct OwnStream::Guard {};
+OwnStream::OwnStream(torch::Device) {}
+OwnStream::~OwnStream() = default;
+
+struct RecordedWork::Graph {};
+bool RecordedWork::possible(torch::Device) {
+  return false;
+}
+void RecordedWork::record(const std::function<void()>&) {
+  TRIBUTARY_CHECK(false, "nothing can be recorded here");
+}
+void RecordedWork::repeat() {}
+
+#endif
+
+RecordedWork::RecordedWork() = default;
+RecordedWork::~RecordedWork() = default;
+RecordedWork::RecordedWork(RecordedWork&&) noexcept = default;
+RecordedWork& RecordedWork::operator=(RecordedWork&&) noexcept = default;
+
+bool RecordedWork::recorded() const {
+  return graph_ != nullptr;
+}
+
+void sgd_direction(const std::vector<Tensor>& values, std::vector<Tensor>& slopes, std::vector<Tensor>& velocity,
+                   double momentum, double weight_decay, bool nesterov) {
+  at::_foreach_add_(slopes, values, weight_decay);
+  if (momentum <= 0) return;
+  at::_foreach_mul_(velocity, momentum);
+  at::_foreach_add_(velocity, slopes, 1);
+  if (nesterov)
+    at::_foreach_add_(slopes, velocity, momentum);
+  else
+    slopes = velocity;
+}
+
+void sgd_step(std::vector<Tensor>& values, std::vector<Tensor>& slopes, std::vector<Tensor>& velocity,
+              const Tensor& rate, double momentum, double weight_decay, bool nesterov) {
+#ifdef TRIBUTARY_GRAPHS
+  if (momentum > 0) {
+    at::_fused_sgd_(values, slopes, velocity, weight_decay, momentum, rate, /*dampening=*/0, nesterov,
+                    /*maximize=*/false, /*is_first_step=*/false);
+    return;
+  }
+#endif
+  sgd_direction(values, slopes, velocity, momentum, weight_decay, nesterov);
+  for (size_t i = 0; i < values.size(); ++i) values[i].sub_(slopes[i] * rate);
+}
+
+}  // namespace tributary

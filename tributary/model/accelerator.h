@@ -1,0 +1,70 @@
+// What makes a GPU fast: mixed precision, and work that is recorded once and repeated.
+//
+// The one place for calls that exist only with CUDA or only in newer LibTorch. On a CPU everything here does nothing,
+// or the plain thing.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "tributary/base/tensor.h"
+
+namespace tributary {
+
+// While it lives, convolutions and matrix products run in bfloat16 on weights that stay float32. Weights are converted
+// once while it lives. Does nothing on a CPU.
+class MixedPrecision {
+ public:
+  MixedPrecision(bool enabled, torch::Device device);
+  ~MixedPrecision();
+  MixedPrecision(const MixedPrecision&) = delete;
+  MixedPrecision& operator=(const MixedPrecision&) = delete;
+
+ private:
+  bool enabled_;
+};
+
+// While it lives, work goes to a stream of its own, from which it can be recorded. Waits at both ends.
+class OwnStream {
+ public:
+  explicit OwnStream(torch::Device device);
+  ~OwnStream();
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+
+ private:
+  struct Guard;
+  std::unique_ptr<Guard> guard_;
+};
+
+// Work on a GPU that is recorded once and repeated at the cost of one launch. It reads and writes the same memory every
+// time, so what changes from one time to the next must lie in tensors that are there before.
+class RecordedWork {
+ public:
+  RecordedWork();
+  ~RecordedWork();
+  RecordedWork(RecordedWork&&) noexcept;
+  RecordedWork& operator=(RecordedWork&&) noexcept;
+
+  // Whether work on the device can be recorded.
+  static bool possible(torch::Device device);
+  // Records what `work` asks of the device, without doing it. Must be called within an OwnStream, after the same work
+  // was done a few times.
+  void record(const std::function<void()>& work);
+  bool recorded() const;
+  void repeat();
+
+ private:
+  struct Graph;
+  std::unique_ptr<Graph> graph_;
+};
+
+// Turns gradients into the direction of torch.optim.SGD's step, in place: weight decay, momentum, Nesterov.
+void sgd_direction(const std::vector<Tensor>& values, std::vector<Tensor>& slopes, std::vector<Tensor>& velocity,
+                   double momentum, double weight_decay, bool nesterov);
+// The whole step with a learning rate that lies on the device, float []: few launches for many tensors where LibTorch
+// has it.
+void sgd_step(std::vector<Tensor>& values, std::vector<Tensor>& slopes, std::vector<Tensor>& velocity,
+              const Tensor& rate, double momentum, double weight_decay, bool nesterov);
+
+}  // namespace tributary
