@@ -203,7 +203,8 @@ TEST_F(Journey, ReferenceOfOptionsIsTheOneInTheDocumentation) {
 }
 
 TEST_F(Journey, EveryCommandHelpsWithAnExample) {
-  for (const char* command : {"demo", "train", "adapt", "predict", "evaluate", "inspect", "data"}) {
+  for (const char* command :
+       {"demo", "train", "adapt", "predict", "evaluate", "distill", "export", "inspect", "data", "bench"}) {
     const Outcome help = expect_success(std::string(command) + " --help");
     EXPECT_THAT(help.out, HasSubstr("Example:")) << command;
     EXPECT_THAT(help.out, HasSubstr(std::string("tributary ") + command)) << command;
