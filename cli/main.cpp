@@ -1,9 +1,9 @@
 // The program: dispatches to one file a subcommand and turns exceptions into one sentence and an exit code.
-#include <algorithm>
 #include <iostream>
 
 #include "cli/command.h"
 #include "tributary/base/error.h"
+#include "tributary/base/message.h"
 #include "tributary/base/text.h"
 
 namespace {
@@ -16,12 +16,6 @@ constexpr int kBadInput = 2;
 int complain(const std::string& who, const std::string& what, int code) {
   std::cerr << (who.empty() ? "tributary: " : "tributary " + who + ": ") << what << '\n';
   return code;
-}
-
-// Torch's messages carry a stack trace; the first line with something on it says it.
-std::string first_line(const std::string& text) {
-  const size_t start = std::min(text.find_first_not_of("\n "), text.size());
-  return text.substr(start, text.find('\n', start) - start);
 }
 
 int run(cli::Command& command) {

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tributary/base/error.h"
+#include "tributary/base/message.h"
 #include "tributary/base/text.h"
 
 namespace tributary {
@@ -31,11 +32,6 @@ struct Bypass {
     if (bias.defined()) layer.setattr("bias", bias);
   }
 };
-
-std::string first_line(const std::exception& error) {
-  const std::string text = error.what();
-  return printable(text.substr(0, text.find('\n')), 160);
-}
 
 // The layer that a path such as "head.fc" leads to.
 torch::jit::Module layer_at(torch::jit::Module module, const std::string& path, const std::string& file) {
@@ -82,7 +78,8 @@ ScriptedSource::ScriptedSource(const std::string& bytes, const std::string& file
     std::istringstream stream(bytes);
     script_->module = torch::jit::load(stream, torch::kCPU);
   } catch (const std::exception& error) {
-    input_error("{} is not a TorchScript module that this LibTorch can load ({})", file, first_line(error));
+    input_error("{} is not a TorchScript module that this LibTorch can load ({})", file,
+                printable(first_line(error.what()), 160));
   }
   const bool methods = script_->module.find_method("features") && script_->module.find_method("classify");
   if (!last_layer.empty())
@@ -97,7 +94,8 @@ ScriptedSource::ScriptedSource(const std::string& bytes, const std::string& file
   } catch (const InputError&) {
     throw;
   } catch (const std::exception& error) {  // Torch's, or one that the module raises
-    input_error("{}: the module fails on two pictures of {}x{} ({})", file, size, size, first_line(error));
+    input_error("{}: the module fails on two pictures of {}x{} ({})", file, size, size,
+                printable(first_line(error.what()), 160));
   }
 }
 
