@@ -54,6 +54,22 @@ TEST(Aggregation, LowersTheLossAndTrustsTheInformativeSource) {
   EXPECT_GT(end[0].item<double>(), 3 * end[1].abs().item<double>());
 }
 
+// Both ways of taking the 2,000 steps; the third source contradicts the first, and its weight ends
+// near zero, where |w| has a kink.
+TEST(Aggregation, TheLoopOverNumbersTakesTheStepsOfTheTensorOperations) {
+  for (const int64_t samples : {40, 700}) {
+    Tensor logits = 2 * test::normals({4, samples, 5}, 3);
+    logits[0] += 2 * logits[1];
+    logits[2] = -0.5 * logits[0];
+    const AggregationOptions options;
+    Tensor w = initial_weights(4, options.start, Random(0));
+    for (int64_t i = 0; i < options.steps; ++i) w.sub_(weight_loss(logits, w, options).gradient, options.rate);
+    EXPECT_TENSOR_NEAR(optimise_weights(logits, initial_weights(4, options.start, Random(0)), options).abs(), w.abs(),
+                       1e-3);
+    EXPECT_LT(w.abs()[2].item<double>(), 0.05);
+  }
+}
+
 TEST(Aggregation, InTheSpaceOfProbabilitiesCollapsesToOneSource) {
   // Spec 00, trap 1: the loss is concave along the simplex.
   AggregationOptions options;

@@ -1,6 +1,7 @@
 #include "tributary/adapt/aggregation.h"
 
 #include "tributary/adapt/information.h"
+#include "tributary/adapt/weight_descent.h"
 #include "tributary/model/accelerator.h"
 
 namespace tributary {
@@ -53,6 +54,15 @@ WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const Aggreg
 Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options) {
   torch::NoGradGuard no_grad;
   if (!options.learn) return weights;
+  const bool plain = options.space == MixtureSpace::kLogits && options.scale == WeightScale::kFree;
+  if (logits.is_cpu() && plain && options.marginal_epsilon > 0) {
+    const Tensor by_class = logits.to(torch::kFloat32).transpose(1, 2).contiguous();
+    const Tensor first = weights.to(torch::kFloat32).contiguous();
+    std::vector<float> w(first.data_ptr<float>(), first.data_ptr<float>() + first.numel());
+    tributary::descend(by_class.data_ptr<float>(), by_class.size(1), by_class.size(2), w,
+                       {options.steps, options.rate, kEntropyEpsilon, options.marginal_epsilon});
+    return torch::tensor(w);
+  }
   Tensor w = weights.to(logits.device()).clone();
   const auto descend = [&](int64_t steps) {
     for (int64_t i = 0; i < steps; ++i) w.sub_(weight_loss(logits, w, options).gradient, options.rate);

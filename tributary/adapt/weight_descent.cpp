@@ -1,0 +1,128 @@
+// Compiled with relaxed floating-point rules, so that loops become vector instructions with a vector exp and log.
+#include "tributary/adapt/weight_descent.h"
+
+#include <algorithm>
+#include <cmath>
+
+// The same code for several kinds of processor; the program takes the best that it finds itself on.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define TRIBUTARY_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define TRIBUTARY_CLONES
+#endif
+
+namespace tributary {
+namespace {
+
+constexpr int64_t kBlock = 256;  // samples at a time: their K numbers stay in the first cache
+
+struct Block {
+  const float* logits;  // of the first source and class, at the block's first sample
+  int64_t stride;       // from one class to the next
+  int64_t sources, classes, count;
+  float* p;  // [K, kBlock], kept from the first sweep for the second
+};
+
+// p = softmax of the mixed logits; adds its sums to `marginal`, and to `gradient` what the mean of entropies
+// contributes: sum_ik z_jik p_ik (s_ik - sum_l s_il p_il) with s = d entropy / d p.
+TRIBUTARY_CLONES void first_sweep(const Block& block, const float* size, float epsilon, float* slope, double* marginal,
+                                  double* gradient) {
+  float top[kBlock], total[kBlock], mean[kBlock];
+  for (int64_t i = 0; i < block.count; ++i) top[i] = -1e30f, total[i] = 0, mean[i] = 0;
+  for (int64_t k = 0; k < block.classes; ++k) {
+    float* p = block.p + k * kBlock;
+    for (int64_t i = 0; i < block.count; ++i) p[i] = 0;
+    for (int64_t j = 0; j < block.sources; ++j) {
+      const float* z = block.logits + (j * block.classes + k) * block.stride;
+      for (int64_t i = 0; i < block.count; ++i) p[i] += size[j] * z[i];
+    }
+    for (int64_t i = 0; i < block.count; ++i) top[i] = std::max(top[i], p[i]);
+  }
+  for (int64_t k = 0; k < block.classes; ++k) {
+    float* p = block.p + k * kBlock;
+    for (int64_t i = 0; i < block.count; ++i) {
+      p[i] = std::exp(p[i] - top[i]);
+      total[i] += p[i];
+    }
+  }
+  for (int64_t i = 0; i < block.count; ++i) total[i] = 1 / total[i];
+  for (int64_t k = 0; k < block.classes; ++k) {
+    float *p = block.p + k * kBlock, *s = slope + k * kBlock;
+    float sum = 0;
+    for (int64_t i = 0; i < block.count; ++i) {
+      p[i] *= total[i];
+      s[i] = -(std::log(p[i] + epsilon) + p[i] / (p[i] + epsilon));
+      mean[i] += s[i] * p[i];
+      sum += p[i];
+    }
+    marginal[k] += sum;
+  }
+  for (int64_t k = 0; k < block.classes; ++k) {
+    const float *p = block.p + k * kBlock, *s = slope + k * kBlock;
+    for (int64_t j = 0; j < block.sources; ++j) {
+      const float* z = block.logits + (j * block.classes + k) * block.stride;
+      float sum = 0;
+      for (int64_t i = 0; i < block.count; ++i) sum += z[i] * p[i] * (s[i] - mean[i]);
+      gradient[j] += sum;
+    }
+  }
+}
+
+// Takes from `gradient` what the entropy of the marginal contributes, whose slope in every class is known by now.
+TRIBUTARY_CLONES void second_sweep(const Block& block, const float* slope, double* gradient) {
+  float mean[kBlock];
+  for (int64_t i = 0; i < block.count; ++i) mean[i] = 0;
+  for (int64_t k = 0; k < block.classes; ++k) {
+    const float* p = block.p + k * kBlock;
+    for (int64_t i = 0; i < block.count; ++i) mean[i] += slope[k] * p[i];
+  }
+  for (int64_t k = 0; k < block.classes; ++k) {
+    const float* p = block.p + k * kBlock;
+    for (int64_t j = 0; j < block.sources; ++j) {
+      const float* z = block.logits + (j * block.classes + k) * block.stride;
+      float sum = 0;
+      for (int64_t i = 0; i < block.count; ++i) sum += z[i] * p[i] * (slope[k] - mean[i]);
+      gradient[j] -= sum;
+    }
+  }
+}
+
+}  // namespace
+
+void descend(const float* logits, int64_t classes, int64_t samples, std::vector<float>& weights,
+             const WeightDescent& options) {
+  const auto sources = static_cast<int64_t>(weights.size());
+  const int64_t blocks = (samples + kBlock - 1) / kBlock;
+  std::vector<float> p(static_cast<size_t>(blocks * classes * kBlock)), slope(static_cast<size_t>(classes * kBlock));
+  std::vector<float> size(weights.size()), marginal_slope(static_cast<size_t>(classes));
+  std::vector<double> marginal(static_cast<size_t>(classes)), gradient(weights.size());
+  const auto block_at = [&](int64_t number) {
+    const int64_t begin = number * kBlock;
+    return Block{logits + begin,
+                 samples,
+                 sources,
+                 classes,
+                 std::min(kBlock, samples - begin),
+                 p.data() + number * classes * kBlock};
+  };
+  const auto total = static_cast<double>(samples);
+  for (int64_t step = 0; step < options.steps; ++step) {
+    std::transform(weights.begin(), weights.end(), size.begin(), [](float w) { return std::fabs(w); });
+    std::fill(marginal.begin(), marginal.end(), 0);
+    std::fill(gradient.begin(), gradient.end(), 0);
+    for (int64_t b = 0; b < blocks; ++b)
+      first_sweep(block_at(b), size.data(), static_cast<float>(options.entropy_epsilon), slope.data(), marginal.data(),
+                  gradient.data());
+    std::transform(marginal.begin(), marginal.end(), marginal_slope.begin(), [&](double sum) {
+      const double mean = sum / total, epsilon = options.marginal_epsilon;
+      return static_cast<float>(-(std::log(mean + epsilon) + mean / (mean + epsilon)));
+    });
+    for (int64_t b = 0; b < blocks; ++b) second_sweep(block_at(b), marginal_slope.data(), gradient.data());
+    for (size_t j = 0; j < weights.size(); ++j) {
+      const double sign = weights[j] > 0 ? 1 : weights[j] < 0 ? -1 : 0;
+      weights[j] -= static_cast<float>(options.rate * sign * gradient[j] / total);
+    }
+  }
+}
+
+}  // namespace tributary

@@ -1,0 +1,24 @@
+// Plain gradient descent on the domain weights, on a CPU, as one loop over numbers.
+//
+// Thousands of steps (spec 00, section 3) change m numbers, each by a pass over all n x K mixed predictions. As tensor
+// operations a pass is twenty small ones; here it is two sweeps over memory that stays in the cache, without the value
+// of the loss, which nobody asks for on the way. The default reading only: a mixture of logits, |w| free in scale.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tributary {
+
+struct WeightDescent {
+  int64_t steps = 0;
+  double rate = 0;
+  double entropy_epsilon = 0, marginal_epsilon = 0;  // both positive
+};
+
+// Minimises IM(softmax_k(sum_j |w_j| z_jk)) in w (Eq. 6 in logits). `logits` are [m, K, n]: a source behind the other,
+// in it a class behind the other.
+void descend(const float* logits, int64_t classes, int64_t samples, std::vector<float>& weights,
+             const WeightDescent& options);
+
+}  // namespace tributary
