@@ -9,9 +9,9 @@
 #include <iostream>
 #include <string>
 
-#include "tributary/data/listing.h"
+#include "tributary/base/memory.h"
+#include "tributary/bench/synthetic.h"
 #include "tributary/methods/selective_step.h"
-#include "tributary/model/backbone.h"
 #include "tributary/model/device.h"
 
 namespace {
@@ -19,23 +19,6 @@ namespace {
 using namespace tributary;
 
 constexpr int64_t kPictures = 4096;
-
-ImageSet random_pictures(int size) {
-  ImageSet images;
-  images.height = images.width = size;
-  images.names.resize(kPictures);
-  images.pixels.resize(static_cast<size_t>(kPictures * images.picture_bytes()));
-  Random random(1);
-  for (uint8_t& value : images.pixels) value = static_cast<uint8_t>(random.below(256));
-  return images;
-}
-
-Ensemble random_sources(const std::string& name, int64_t count) {
-  const ModelInfo info = fresh_info(name, name, numbered_classes(10));
-  Ensemble ensemble;
-  for (int64_t j = 0; j < count; ++j) ensemble.sources.emplace_back(info, Random(static_cast<uint64_t>(j)));
-  return ensemble;
-}
 
 }  // namespace
 
@@ -46,10 +29,11 @@ int main(int argc, char** argv) {
   }
   const int64_t batch_size = std::stoll(argv[2]);
   const int64_t steps = std::stoll(argv[4]);
+  keep_freed_memory();
   set_threads(std::stoi(argv[5]));
-  Ensemble ensemble = random_sources(argv[1], std::stoll(argv[3]));
+  Ensemble ensemble = random_sources(argv[1], std::stoll(argv[3]), /*classes=*/10);
   const torch::Device device = resolve_device(DeviceChoice::kCpu);
-  const DeviceImages images(random_pictures(ensemble.framing().size), device);
+  const DeviceImages images(random_pictures(kPictures, ensemble.framing()), device);
   SelectiveStep step(ensemble, {});
   Random random(2);
   uint64_t number = 0;

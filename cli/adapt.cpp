@@ -25,10 +25,15 @@ class LastRound : public Observer {
     last.trained = nullptr;
     if (event.trained) confident = event.trained->confident.size(0);
     seconds += event.seconds;
+    phases.training += event.round > 0 ? event.phases.training : 0;
+    phases.evaluation += event.phases.evaluation;
+    phases.weights += event.phases.weights;
+    phases.labels += event.phases.labels;
   }
   RoundEvent initial, last;
   int64_t confident = 0;
   double seconds = 0;
+  PhaseSeconds phases;
 };
 
 class Adapt : public Command {
@@ -125,6 +130,11 @@ class Adapt : public Command {
             {"sources", sources},
             {"changed_share", changed.to(torch::kFloat64).mean().item<double>()},
             {"seconds", last.seconds},
+            {"phases",
+             {{"training", last.phases.training},
+              {"evaluation", last.phases.evaluation},
+              {"weights", last.phases.weights},
+              {"labels", last.phases.labels}}},
             {"model", run_ + "/model.safetensors"},
             {"predictions", run_ + "/predictions.csv"}};
   }

@@ -17,7 +17,9 @@ class Bench : public Command {
   std::string example() const override { return "tributary bench speed --architecture resnet50 --sources 2"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("what", what_, "speed: pictures per second in evaluation and training")->required();
+    app.add_option("what", what_,
+                   "speed: pictures per second in decoding, evaluation and training, and the bound of each")
+        ->required();
     common_.declare(table_);
     tributary::declare(table_, options_);
     table_.add_to(app);
@@ -34,17 +36,40 @@ class Bench : public Command {
       std::cout << result.dump(2) << '\n';
       return;
     }
-    std::cout << fmt::format("{} x {}, batch {}, {} on {}\n\n", options_.sources, options_.architecture, options_.batch,
-                             result.at("precision").get<std::string>(), result.at("device").get<std::string>());
-    Table table({{"work"}, {"pictures/s", Align::kRight}});
-    for (const auto& [key, title] :
-         {std::pair("evaluate", "evaluation, one source"), std::pair("train_eager", "training, every source, eager"),
-          std::pair("train_recorded", "training, every source, recorded")})
-      if (result.contains(key)) table.add_row({title, thousands(std::llround(result.at(key).get<double>()))});
-    std::cout << table.to_text();
+    show(result);
   }
 
  private:
+  static void show(const nlohmann::json& result) {
+    std::cout << fmt::format("{} x {}, batch {}, {} on {}\n\n", result.at("sources").get<int64_t>(),
+                             result.at("architecture").get<std::string>(), result.at("batch").get<int64_t>(),
+                             result.at("precision").get<std::string>(), result.at("device").get<std::string>());
+    Table table({{"work"}, {"pictures/s", Align::kRight}, {"bound", Align::kRight}, {"share", Align::kRight}, {"by"}});
+    for (const auto& [key, title, by] :
+         {std::tuple("decode", "decoding JPEGs", "libjpeg-turbo alone"),
+          std::tuple("evaluate", "evaluation, one source", "roofline"),
+          std::tuple("train_eager", "training, every source, eager", "roofline"),
+          std::tuple("train_recorded", "training, every source, recorded", "roofline")}) {
+      if (!result.contains(key)) continue;
+      const auto number = [&, &row = result.at(key)](const char* name) { return row.at(name).template get<double>(); };
+      table.add_row({title, thousands(std::llround(number("pictures_per_second"))),
+                     thousands(std::llround(number("bound"))), fmt::format("{:.2f}", number("share")), by});
+    }
+    const nlohmann::json& phases = result.at("phases");
+    const auto share = [&](const char* phase) { return percent(phases.at(phase).get<double>()); };
+    std::cout << table.to_text()
+              << fmt::format(
+                     "\na short adaptation: {} % training, {} % evaluation, {} % domain weights, {} % labels\nmemory: "
+                     "{:.1f} GiB",
+                     share("training"), share("evaluation"), share("weights"), share("labels"),
+                     result.at("memory").at("host_gib").get<double>());
+    if (result.at("memory").contains("gpu_gib"))
+      std::cout << fmt::format(", {:.1f} GiB on the GPU", result.at("memory").at("gpu_gib").get<double>());
+    std::cout << fmt::format("\nthis device: {:.2f} TFLOP/s in a matrix product, {:.0f} GB/s in a copy\n",
+                             result.at("peak").at("teraflops").get<double>(),
+                             result.at("peak").at("gigabytes_per_second").get<double>());
+  }
+
   CommonOptions common_;
   SpeedOptions options_;
   std::string what_;

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "tributary/base/error.h"
+#include "tributary/base/memory.h"
 #include "tributary/base/text.h"
 #include "tributary/model/model_file.h"
 #include "tributary/report/run_folder.h"
@@ -31,6 +32,7 @@ void CommonOptions::apply(OptionTable& table) const {
 }
 
 torch::Device CommonOptions::prepare() {
+  keep_freed_memory();
   threads = set_threads(static_cast<int>(threads));
   const torch::Device chosen = resolve_device(device);
   device = chosen.is_cuda() ? DeviceChoice::kCuda : DeviceChoice::kCpu;
@@ -40,6 +42,16 @@ torch::Device CommonOptions::prepare() {
 void DataOptions::declare(OptionTable& table) {
   table.text("data", "root", &root, "folder that relative paths in a list file start from");
   table.number("data", "max_bad", &max_bad, 0, 1, "share of unreadable pictures that is set aside without giving up");
+  table
+      .number("data", "memory", &memory, 0, 1e6,
+              "GiB of decoded pictures to keep in memory; a larger set is decoded anew whenever a picture is needed; 0 "
+              "takes half of what is free")
+      .transient();
+  table
+      .number("data", "gpu_memory", &gpu_memory, 0, 1e6,
+              "GiB of decoded pictures to keep on a GPU; of a larger set every batch is sent there; 0 takes half of "
+              "what is free")
+      .transient();
 }
 
 LoadOptions DataOptions::for_framing(const Framing& framing, int64_t threads) const {
@@ -48,6 +60,9 @@ LoadOptions DataOptions::for_framing(const Framing& framing, int64_t threads) co
   options.threads = static_cast<int>(threads);
   options.root = root;
   options.max_bad_share = max_bad;
+  const auto bytes = [](double gibibytes) { return gibibytes > 0 ? static_cast<int64_t>(gibibytes * kGibibyte) : -1; };
+  options.memory = bytes(memory);
+  options.gpu_memory = bytes(gpu_memory);
   return options;
 }
 

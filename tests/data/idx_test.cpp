@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "tests/support/pictures.h"
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
 
@@ -183,7 +184,7 @@ TEST(ReadIdx, RefusesPathsThatAreNoFile) {
 
 TEST(WriteIdx, ReadsBackTheSame) {
   const TempDir dir;
-  ImageSet set{2, 3, {"a", "b"}, {}};
+  ImageSet set = test::image_set(2, 3, {"a", "b"}, {});
   for (int i = 0; i < 36; ++i) set.pixels.push_back(static_cast<uint8_t>(7 * i));
   write_idx_images(dir / "x-images.idx", set);
   write_idx_labels(dir / "x-labels.idx", {{"cat", "dog"}, {1, 0}});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <numeric>
 
 #include "tests/support/pictures.h"
 #include "tests/support/temp_dir.h"
@@ -205,7 +206,7 @@ TEST(LoadImages, ReadsIdxInGreyAndRgbAndResizesIt) {
     EXPECT_EQ(set.pixels, (std::vector<uint8_t>{10, 10, 10, 20, 20, 20, 10, 10, 10, 20, 20, 20,  //
                                                 30, 30, 30, 40, 40, 40, 30, 30, 30, 40, 40, 40}));
   }
-  ImageSet colours{7, 9, {"p", "q"}, test::sample_picture(7, 9, 1).rgb};
+  ImageSet colours = test::image_set(7, 9, {"p", "q"}, test::sample_picture(7, 9, 1).rgb);
   const Picture second = test::sample_picture(7, 9, 2);
   colours.pixels.insert(colours.pixels.end(), second.rgb.begin(), second.rgb.end());
   write_idx_images(dir / "rgb-images.idx", colours);
@@ -295,7 +296,7 @@ TEST(LoadLabelled, KeepsLabelsAlignedWhenPicturesAreSetAside) {
 
 TEST(LoadLabelled, ReadsAnIdxPair) {
   const TempDir dir;
-  const ImageSet images{1, 1, {"a", "b", "c"}, {1, 2, 3, 4, 5, 6, 7, 8, 9}};
+  const ImageSet images = test::image_set(1, 1, {"a", "b", "c"}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
   write_idx_images(dir / "d-images.idx", images);
   expect_refused([&] { load_labelled(dir / "d-images.idx", small()); }, {dir / "d-images.idx", dir / "d-labels.idx"});
   write_idx_labels(dir / "d-labels.idx", {{}, {2, 0, 1}});
@@ -323,6 +324,55 @@ TEST(Load, GivesTheSameOnAnyNumberOfThreads) {
   EXPECT_EQ(one.images.names, many.images.names);
   EXPECT_EQ(one.images.pixels, many.images.pixels);
   EXPECT_EQ(one.labels.values, many.labels.values);
+}
+
+// The pictures of a set, wherever they are.
+std::vector<uint8_t> all_pixels(const ImageSet& set) {
+  std::vector<int64_t> index(static_cast<size_t>(set.size()));
+  std::iota(index.begin(), index.end(), 0);
+  std::vector<uint8_t> pixels(static_cast<size_t>(set.size() * set.picture_bytes()));
+  copy_pictures(set, index, pixels.data());
+  return pixels;
+}
+
+TEST(LargeSets, AreReadWheneverTheyAreNeeded) {
+  const TempDir dir;
+  for (int i = 0; i < 20; ++i)
+    dir.write(fmt::format("{}.png", 10 + i), i == 4 ? std::vector<uint8_t>{1, 2, 3} : png_of(i));
+  LoadOptions streamed = small();
+  streamed.memory = 19 * 6 * 6 * 3;  // one picture less than there are
+  std::vector<SetAside> bad, bad_again;
+  const ImageSet kept = load_images(dir.path(), small(), &bad);
+  const ImageSet set = load_images(dir.path(), streamed, &bad_again);
+  EXPECT_TRUE(kept.in_memory());
+  EXPECT_FALSE(set.in_memory());
+  EXPECT_TRUE(set.pixels.empty());
+  EXPECT_EQ(set.names, kept.names);
+  EXPECT_EQ(bad_again.size(), 1u);
+  EXPECT_EQ(all_pixels(set), kept.pixels);
+  EXPECT_EQ(all_pixels(subset(set, {3, 17, 0})), subset(kept, {3, 17, 0}).pixels);
+  streamed.memory = 20 * 6 * 6 * 3;
+  EXPECT_TRUE(load_images(dir.path(), streamed).in_memory());
+}
+
+TEST(LargeSets, MayBeIdxFiles) {
+  const TempDir dir;
+  write_idx_images(dir / "d-images.idx", test::image_set(1, 1, {"a", "b", "c"}, {1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  LoadOptions streamed = small();
+  streamed.memory = 0;
+  const ImageSet set = load_images(dir / "d-images.idx", streamed);
+  EXPECT_FALSE(set.in_memory());
+  EXPECT_EQ(all_pixels(set), load_images(dir / "d-images.idx", small()).pixels);
+}
+
+TEST(LargeSets, SayWhichPictureIsGone) {
+  const TempDir dir;
+  for (int i = 0; i < 3; ++i) dir.write(fmt::format("{}.png", i), png_of(i));
+  LoadOptions streamed = small();
+  streamed.memory = 0;
+  const ImageSet set = load_images(dir.path(), streamed);
+  std::filesystem::remove(dir / "1.png");
+  expect_said(test::message_of<WorkError>([&] { all_pixels(set); }), {dir / "1.png", "cannot be read any more"});
 }
 
 }  // namespace

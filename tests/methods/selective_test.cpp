@@ -66,6 +66,17 @@ TEST(Selective, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   EXPECT_GT(test::distance(adapted(1), adapted(2)), 1e-4);
 }
 
+TEST(Selective, DoesTheSameWithPicturesThatDoNotFitInMemory) {
+  const auto adapted = [](const ImageSet& images) {
+    Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
+    Recorder recorder;
+    SelectiveSelfTraining(quick()).adapt(ensemble, images, recorder);
+    return recorder.rounds.back().probabilities;
+  };
+  const ImageSet images = test::noise_pictures(25);
+  EXPECT_TENSOR_EQ(adapted(test::streamed(images)), adapted(images));
+}
+
 // Spec 00, unit test 6: n_u in {0, 1, 2} and n_l = 2 all terminate; the adversary is absent when n_u < 2.
 TEST(Selective, EndsWithAnyNumberOfUnconfidentSamples) {
   for (const int64_t unconfident : {0, 1, 2, 8}) {

@@ -25,17 +25,22 @@ Selection half(torch::Device device) {
   return {all.remainder(10), all.narrow(0, 0, kPictures / 2), all.narrow(0, kPictures / 2, kPictures / 2)};
 }
 
-StepPlan plan_of(uint64_t step, const StepRunner& runner, const DeviceImages& images, int64_t sources, bool aligned) {
+StepPlan plan_of(uint64_t step, const StepRunner& runner, bool aligned, int64_t unconfident, double rate) {
   const Random random(5, Purpose::kShuffle, {step});
-  const auto positions = [&](uint64_t which) {
-    return torch::tensor(random.child(which).permutation(kPictures / 2), torch::kInt64).narrow(0, 0, kBatch);
+  const auto positions = [&](uint64_t which, int64_t count) {
+    return torch::tensor(random.child(which).permutation(kPictures / 2), torch::kInt64).narrow(0, 0, count);
   };
-  return StepPlan(positions(0), aligned ? positions(1) : Tensor(), sources, images, runner.augmentation(),
-                  {random.child(2), random.child(3)}, random.child(4), random.child(5), 0.5);
+  return runner.plan({positions(0, kBatch), aligned ? positions(1, unconfident) : Tensor()},
+                     {random.child(2), random.child(3), random.child(4), random.child(5)}, rate);
 }
 
-// The losses of a few steps, those with and without unconfident pictures.
-std::vector<Tensor> losses_of(torch::Device device, bool record) {
+struct Trace {
+  std::vector<Tensor> losses;
+  std::vector<Tensor> parameters;  // after the last step
+};
+
+// Steps of several shapes: full batches, small ones, and without unconfident pictures.
+Trace trace_of(torch::Device device, bool record, double rate) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   ensemble.to(device);
   const DeviceImages images(test::noise_pictures(kPictures), device);
@@ -43,47 +48,64 @@ std::vector<Tensor> losses_of(torch::Device device, bool record) {
   StepRunner runner(ensemble, images, options);
   const OwnStream stream(device);
   runner.begin_round(half(device));
-  std::vector<Tensor> losses;
-  for (uint64_t step = 0; step < 6; ++step) losses.push_back(runner.run(plan_of(step, runner, images, 2, true)).cpu());
-  for (uint64_t step = 6; step < 8; ++step) losses.push_back(runner.run(plan_of(step, runner, images, 2, false)).cpu());
-  return losses;
+  Trace trace;
+  uint64_t step = 0;
+  const auto run = [&](int times, bool aligned, int64_t unconfident = kBatch) {
+    for (int i = 0; i < times; ++i)
+      trace.losses.push_back(runner.run(plan_of(step++, runner, aligned, unconfident, rate)).cpu());
+  };
+  run(6, true);
+  run(5, true, 7);
+  run(2, true);
+  runner.begin_round(half(device));
+  run(4, true, 7);
+  run(4, false);
+  for (const SourceModel& source : ensemble.sources)
+    for (const NamedTensor& parameter : source.backbone_parameters())
+      trace.parameters.push_back(parameter.value.detach().cpu());
+  return trace;
 }
 
 TEST(StepRunner, ChangesTheSourcesAndRepeatsItself) {
-  const std::vector<Tensor> one = losses_of(torch::kCPU, true), two = losses_of(torch::kCPU, true);
-  for (size_t i = 0; i < one.size(); ++i) EXPECT_TENSOR_EQ(one[i], two[i]);
-  EXPECT_GT(test::distance(one[0], one[5]), 0.01);
-  EXPECT_EQ(one[7][4].item<float>(), 0) << "nothing to align with";
+  const Trace one = trace_of(torch::kCPU, true, 0.5), two = trace_of(torch::kCPU, true, 0.5);
+  for (size_t i = 0; i < one.losses.size(); ++i) EXPECT_TENSOR_EQ(one.losses[i], two.losses[i]);
+  EXPECT_GT(test::distance(one.losses[0], one.losses[5]), 0.01);
+  EXPECT_EQ(one.losses.back()[4].item<float>(), 0) << "nothing to align with";
 }
 
+// Small steps: what is compared is rounding, not how far it is carried by learning.
 TEST(StepRunner, RecordedStepsAreTheEagerOnes) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "skipped: no GPU";
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setAllowTF32CuBLAS(false);
   at::globalContext().setBenchmarkCuDNN(false);
   const torch::Device device(torch::kCUDA, 0);
-  const std::vector<Tensor> eager = losses_of(device, false), recorded = losses_of(device, true);
-  for (size_t i = 0; i < eager.size(); ++i) EXPECT_TENSOR_NEAR(recorded[i], eager[i], 1e-3) << "step " << i;
+  const Trace none = trace_of(device, false, 0), eager = trace_of(device, false, 1e-3);
+  const Trace recorded = trace_of(device, true, 1e-3);
+  for (size_t i = 0; i < eager.losses.size(); ++i)
+    EXPECT_TENSOR_NEAR(recorded.losses[i], eager.losses[i], 1e-4) << "step " << i;
+  double moved = 0;
+  for (size_t i = 0; i < eager.parameters.size(); ++i) {
+    EXPECT_TENSOR_NEAR(recorded.parameters[i], eager.parameters[i], 1e-6) << "tensor " << i;
+    moved = std::max(moved, test::distance(eager.parameters[i], none.parameters[i]));
+  }
+  EXPECT_GT(moved, 2e-5);
 }
 
 TEST(StepPlan, KeepsItsPartsApart) {
-  Ensemble ensemble = test::small_ensemble({"lenet", "dtn", "lenet"});
-  const DeviceImages images(test::noise_pictures(kPictures), torch::kCPU);
-  Augmentation augmentation;
-  augmentation.flip = 0.5;
-  augmentation.grey = 0.5;
-  const Random stream(9);
-  const StepPlan plan(torch::arange(5), torch::arange(10, 13), 3, images, augmentation, {Random(1), Random(2)},
-                      Random(3), stream, 0.25);
-  EXPECT_TENSOR_EQ(plan.confident(), torch::arange(5));
-  EXPECT_TENSOR_EQ(plan.unconfident(), torch::arange(10, 13));
-  EXPECT_TENSOR_EQ(std::get<0>(plan.permutation().sort()), torch::arange(5));
-  EXPECT_TENSOR_EQ(plan.confident_cut(), images.draw_cut(5, augmentation, Random(1)));
-  EXPECT_TENSOR_EQ(plan.unconfident_cut(), images.draw_cut(3, augmentation, Random(2)));
-  EXPECT_EQ(plan.rate_factor().item<float>(), 0.25f);
-  for (int64_t j = 0; j < 3; ++j)
-    EXPECT_EQ(static_cast<uint64_t>(plan.noise_key(j, StepPass::kUnconfident).item<int64_t>()),
-              stream.child(static_cast<uint64_t>(j)).child(2).key());
+  const Tensor first = torch::arange(5), second = torch::arange(12).view({3, 4}), other = first + 7;
+  const std::vector<Random> noises = {Random(9), Random(11).child(3)};
+  StepPlan plan({first, second}, {0.25f, 0.5f}, noises);
+  EXPECT_TENSOR_EQ(plan.part(0), first);
+  EXPECT_TENSOR_EQ(plan.part(1), second);
+  EXPECT_EQ(plan.real(1).item<float>(), 0.5f);
+  EXPECT_EQ(static_cast<uint64_t>(plan.noise_keys()[1].item<int64_t>()), noises[1].key());
+  const StepPlan same({other, second}, {1, 2}, noises);
+  EXPECT_EQ(plan.shapes(), same.shapes());
+  plan.assign(same);
+  EXPECT_TENSOR_EQ(plan.part(0), other);
+  EXPECT_EQ(plan.real(0).item<float>(), 1);
+  EXPECT_NE(StepPlan({first}, {}, {}).shapes(), plan.shapes());
 }
 
 }  // namespace

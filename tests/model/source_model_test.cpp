@@ -2,6 +2,7 @@
 
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
+#include "tributary/model/mask_sheet.h"
 
 namespace tributary {
 namespace {
@@ -115,6 +116,25 @@ TEST(Noise, IsTheSameWhereverItIsDrawn) {
   const Random negative(0x9123456789abcdef);
   EXPECT_TENSOR_NEAR(Noise(torch::tensor(static_cast<int64_t>(negative.key()), torch::kInt64)).mask({64, 64}, 0.5),
                      Noise(negative, torch::kCPU).mask({64, 64}, 0.5), 0);
+}
+
+TEST(MaskSheet, DrawsTheMasksThatEachNoiseWouldDraw) {
+  const auto used = [](uint64_t key, std::vector<std::vector<int64_t>> shapes) {
+    Noise noise(Random(key), torch::kCPU);
+    for (const auto& shape : shapes) noise.mask(shape, 0.1 * static_cast<double>(shape[0]));
+    return noise;
+  };
+  const std::vector<std::vector<int64_t>> first = {{5, 7}, {3, 4, 1, 1}}, third = {{1, 9}, {2, 2}, {4, 1}};
+  const MaskSheet sheet({used(1, first), used(2, {}), used(3, third)});
+  const std::vector<int64_t> keys = {11, -12, -13};
+  std::vector<Noise> drawn = sheet.draw(torch::tensor(keys));
+  ASSERT_EQ(drawn.size(), 3u);
+  for (const auto& [place, shapes] : {std::pair(0, first), std::pair(2, third)}) {
+    const Noise alone = used(static_cast<uint64_t>(keys[place]), shapes);
+    for (size_t k = 0; k < shapes.size(); ++k)
+      EXPECT_TENSOR_EQ(drawn[place].mask(shapes[k], 0.1 * static_cast<double>(shapes[k][0])), alone.drawn()[k]);
+  }
+  EXPECT_THROW(drawn[1].mask({2}, 0.5), std::logic_error) << "a mask nobody prepared";
 }
 
 TEST(Architecture, UnknownNamesAreRefusedWithTheKnownOnes) {

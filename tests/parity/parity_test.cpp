@@ -86,7 +86,7 @@ TEST_P(StepParity, TwoStepsAgreeInEveryLossGradientBufferAndWeight) {
     for (int64_t j = 0; j < sources; ++j) {
       const std::string name = fmt::format("{}mask.{}.", at, j);
       const SourceModel& source = ensemble.sources[j];
-      const auto noise = [&](StepPass pass) { return step_noise(stream, j, pass, torch::kCPU); };
+      const auto noise = [&](StepPass pass) { return Noise(pass_stream(stream, j, pass), torch::kCPU); };
       dump_masks(dump, name + "mix", source, mixed, noise(StepPass::kMixed));
       dump_masks(dump, name + "l", source, batch.confident[j], noise(StepPass::kConfident));
       dump_masks(dump, name + "u", source, batch.unconfident[j], noise(StepPass::kUnconfident));

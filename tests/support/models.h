@@ -1,6 +1,8 @@
 // Small models and pictures for tests.
 #pragma once
 
+#include <cstring>
+
 #include "tributary/base/random.h"
 #include "tributary/data/image_set.h"
 #include "tributary/data/listing.h"
@@ -31,6 +33,17 @@ inline ImageSet noise_pictures(int64_t count, uint64_t seed = 1) {
   images.pixels.resize(static_cast<size_t>(count * images.picture_bytes()));
   for (uint8_t& value : images.pixels) value = static_cast<uint8_t>(random.below(256));
   return images;
+}
+
+// The same pictures, handed out one at a time instead of lying in memory.
+inline ImageSet streamed(const ImageSet& images) {
+  ImageSet set = subset(images, {});
+  set.names = images.names;
+  set.pixels.clear();
+  set.read = [images](int64_t index, uint8_t* to) {
+    std::memcpy(to, images.picture(index), static_cast<size_t>(images.picture_bytes()));
+  };
+  return set;
 }
 
 }  // namespace tributary::test

@@ -19,6 +19,7 @@
 #include <jpeglib.h>
 
 #include "tributary/base/random.h"
+#include "tributary/data/image_set.h"
 #include "tributary/data/picture.h"
 
 namespace tributary::test {
@@ -43,6 +44,16 @@ inline Picture plain_picture(int height, int width, uint8_t red, uint8_t green, 
   Picture picture{height, width, {}};
   for (int i = 0; i < height * width; ++i) picture.rgb.insert(picture.rgb.end(), {red, green, blue});
   return picture;
+}
+
+// A set in memory of pictures that lie one behind the other in `pixels`.
+inline ImageSet image_set(int height, int width, std::vector<std::string> names, std::vector<uint8_t> pixels) {
+  ImageSet set;
+  set.height = height;
+  set.width = width;
+  set.names = std::move(names);
+  set.pixels = std::move(pixels);
+  return set;
 }
 
 enum class JpegKind { kRgb, kGrey, kProgressive, kCmyk, kYcck, kCmykWithoutAdobe, kTwoScans };

@@ -206,6 +206,26 @@ TEST(Augmentation, FlipsShiftsAndGreys) {
   EXPECT_TENSOR_EQ(augmented(set, shift, 7), augmented(set, shift, 7));
 }
 
+TEST(Batches, AreTheSameWhereverThePicturesLie) {
+  ImageSet set = test::noise_pictures(23);
+  set.crop = 28;
+  const DeviceImages resident(set, torch::kCPU), brought(test::streamed(set), torch::kCPU);
+  EXPECT_TRUE(resident.resident());
+  EXPECT_FALSE(brought.resident());
+  const Tensor index = test::indices({7, 0, 22});
+  EXPECT_TENSOR_EQ(brought.gather(index), resident.gather(index));
+  Augmentation changes;
+  changes.flip = changes.grey = 0.5;
+  EXPECT_TENSOR_EQ(brought.augmented(index, changes, Random(1)), resident.augmented(index, changes, Random(1)));
+  Sweep one(resident, 10), two(brought, 10);
+  for (const int64_t size : {10, 10, 3}) {
+    const Tensor batch = two.next();
+    EXPECT_EQ(batch.size(0), size);
+    EXPECT_TENSOR_EQ(batch, one.next());
+  }
+  EXPECT_TRUE(one.done() && two.done());
+}
+
 TEST(Split, KeepsTheFlooredShareForTrainingAndLosesNobody) {
   const LabelledImages data = make_digits(DigitDomain::kHandwriting, 25, 1);
   const Split split = split_for_validation(data, 0.9, false, 3);

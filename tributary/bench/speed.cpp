@@ -1,10 +1,12 @@
 #include "tributary/bench/speed.h"
 
-#include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "tributary/data/listing.h"
+#include "tributary/base/memory.h"
+#include "tributary/bench/decode_speed.h"
+#include "tributary/bench/roofline.h"
+#include "tributary/bench/synthetic.h"
+#include "tributary/methods/selective.h"
 #include "tributary/methods/step_runner.h"
 #include "tributary/model/backbone.h"
 #include "tributary/model/device.h"
@@ -13,34 +15,20 @@
 namespace tributary {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kRepetitions = 5;
 
 // Seconds that `work` takes on the device, the median of several times.
 template <typename Work>
-double seconds_of(torch::Device device, Work work) {
+double seconds_on(torch::Device device, Work work) {
   std::vector<double> seconds;
   for (int i = 0; i < kRepetitions; ++i) {
     synchronise(device);
-    const Clock::time_point start = Clock::now();
-    work();
-    synchronise(device);
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    seconds.push_back(seconds_of([&] {
+      work();
+      synchronise(device);
+    }));
   }
-  std::nth_element(seconds.begin(), seconds.begin() + kRepetitions / 2, seconds.end());
-  return seconds[kRepetitions / 2];
-}
-
-ImageSet random_pictures(int64_t count, const Framing& framing) {
-  ImageSet images;
-  images.height = images.width = framing.resize;
-  images.crop = framing.size;
-  images.names.resize(static_cast<size_t>(count));
-  images.pixels.resize(static_cast<size_t>(count * images.picture_bytes()));
-  Random random(1);
-  for (uint8_t& value : images.pixels) value = static_cast<uint8_t>(random.bits());
-  return images;
+  return median(seconds);
 }
 
 // Half of the pictures confident, the others not.
@@ -67,46 +55,103 @@ double training_speed(Ensemble& ensemble, const DeviceImages& images, const Spee
         for (int64_t k = 0; k < options.batch; ++k) index.data_ptr<int64_t>()[k] = random.below(images.size() / 2);
         return index;
       };
-      runner.run(StepPlan(positions(), positions(), ensemble.size(), images, runner.augmentation(),
-                          {random.child(0), random.child(1)}, random.child(2), random.child(3), 0.1));
+      const StepRandom draws{random.child(0), random.child(1), random.child(2), random.child(3)};
+      runner.run(runner.plan({positions(), positions()}, draws, 0.1));
     }
   };
   run(5);
-  const double seconds = seconds_of(images.device(), [&] { run(options.steps); });
+  const double seconds = seconds_on(images.device(), [&] { run(options.steps); });
   return static_cast<double>(3 * options.batch * options.sources * options.steps) / seconds;
+}
+
+// Where the time of a short adaptation goes.
+class Phases : public Observer {
+ public:
+  void on_round(const RoundEvent& event) override {
+    seconds_ += event.seconds;
+    if (event.round > 0) training_ += event.phases.training;
+    evaluation_ += event.phases.evaluation;
+    weights_ += event.phases.weights;
+    labels_ += event.phases.labels;
+  }
+  nlohmann::json shares() const {
+    return {{"seconds", seconds_},
+            {"training", training_ / seconds_},
+            {"evaluation", evaluation_ / seconds_},
+            {"weights", weights_ / seconds_},
+            {"labels", labels_ / seconds_}};
+  }
+
+ private:
+  double seconds_ = 0, training_ = 0, evaluation_ = 0, weights_ = 0, labels_ = 0;
+};
+
+nlohmann::json phases_of(Ensemble& ensemble, const ImageSet& images, const SpeedOptions& options) {
+  SelectiveOptions method;
+  method.batch = options.batch;
+  method.precision = options.precision;
+  method.rounds = 3;
+  method.inner_epochs = 1;
+  Phases phases;
+  SelectiveSelfTraining(method).adapt(ensemble, images, phases);
+  return phases.shares();
+}
+
+nlohmann::json against(double reached, double bound) {
+  return {{"pictures_per_second", reached}, {"bound", bound}, {"share", reached / bound}};
 }
 
 }  // namespace
 
 void declare(OptionTable& table, SpeedOptions& options) {
   const std::string section = "speed";
-  table.text(section, "architecture", &options.architecture, "network of every source");
+  table.text(section, "architecture", &options.architecture,
+             "network of every source; resnet50 on a GPU and dtn on a CPU if not given");
   table.integer(section, "sources", &options.sources, 1, 64, "sources");
   table.integer(section, "batch", &options.batch, 2, 65536, "pictures a batch");
   table.integer(section, "classes", &options.classes, 2, 65536, "classes");
   table.integer(section, "pictures", &options.pictures, 8, 1000000, "pictures in memory");
-  table.integer(section, "steps", &options.steps, 1, 100000, "steps a measurement");
+  table.integer(section, "steps", &options.steps, 0, 100000,
+                "training steps a measurement; 0 takes 50 on a GPU and 5 on a CPU");
+  table.text(section, "jpegs", &options.jpegs, "folder of JPEGs to time decoding with; drawn ones if not given");
   declare(table, section, options.precision);
 }
 
-nlohmann::json measure_speed(const SpeedOptions& options, torch::Device device, int threads) {
-  Ensemble ensemble;
-  const ModelInfo info = fresh_info(options.architecture, options.architecture, numbered_classes(options.classes));
-  for (int64_t j = 0; j < options.sources; ++j) ensemble.sources.emplace_back(info, Random(static_cast<uint64_t>(j)));
+nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int threads) {
+  const bool gpu = device.is_cuda();
+  if (options.architecture.empty()) options.architecture = gpu ? "resnet50" : "dtn";
+  if (options.steps == 0) options.steps = gpu ? 50 : 5;
+  const bool bfloat16 = gpu && is_mixed(options.precision);
+  Ensemble ensemble = random_sources(options.architecture, options.sources, options.classes);
   ensemble.to(device);
-  const DeviceImages images(random_pictures(options.pictures, info.framing), device);
-  const bool mixed = is_mixed(options.precision);
-  evaluate(ensemble.sources.front(), images, mixed);
-  const double evaluation = seconds_of(device, [&] { evaluate(ensemble.sources.front(), images, mixed); });
+  const ImageSet pictures = random_pictures(options.pictures, ensemble.framing());
+  const DeviceImages images(pictures, device);
+  SourceModel& first = ensemble.sources.front();
+
+  const DecodeSpeed decode = measure_decoding(jpegs_for_timing(options.jpegs, options.pictures), threads);
+  const Backbone backbone = make_backbone(options.architecture, first.info().first_stride, std::nullopt);
+  const DevicePeak peak = measure_peak(device, bfloat16);
+  const auto bound = [&](bool training) {
+    return roofline(work_of(backbone.network, ensemble.framing().size, training), peak, bfloat16 ? 2 : 4, training);
+  };
+  evaluate(first, images, bfloat16);
+  const double evaluation = seconds_on(device, [&] { evaluate(first, images, bfloat16); });
+  const double eager = training_speed(ensemble, images, options, false);
   nlohmann::json result = {{"device", device.str()},
                            {"architecture", options.architecture},
                            {"sources", options.sources},
                            {"batch", options.batch},
-                           {"precision", mixed && device.is_cuda() ? "bfloat16" : "float32"},
+                           {"precision", bfloat16 ? "bfloat16" : "float32"},
                            {"threads", threads},
-                           {"evaluate", static_cast<double>(options.pictures) / evaluation},
-                           {"train_eager", training_speed(ensemble, images, options, false)}};
-  if (RecordedWork::possible(device)) result["train_recorded"] = training_speed(ensemble, images, options, true);
+                           {"peak", {{"teraflops", peak.flops / 1e12}, {"gigabytes_per_second", peak.bytes / 1e9}}},
+                           {"decode", against(decode.ours, decode.libjpeg)},
+                           {"evaluate", against(static_cast<double>(options.pictures) / evaluation, bound(false))},
+                           {"train_eager", against(eager, bound(true))}};
+  if (RecordedWork::possible(device))
+    result["train_recorded"] = against(training_speed(ensemble, images, options, true), bound(true));
+  result["phases"] = phases_of(ensemble, pictures, options);
+  result["memory"] = {{"host_gib", static_cast<double>(peak_memory()) / kGibibyte}};
+  if (gpu) result["memory"]["gpu_gib"] = static_cast<double>(peak_memory(device)) / kGibibyte;
   return result;
 }
 

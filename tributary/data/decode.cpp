@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <string_view>
+#include <utility>
 
 #include "tributary/data/decode_jpeg.h"
 #include "tributary/data/decode_png.h"
@@ -29,10 +30,10 @@ void check_picture_size(int64_t height, int64_t width, const DecodeLimits& limit
     throw PictureError(fmt::format("{} x {} pixels, more than the limit of {}", width, height, limits.max_pixels));
 }
 
-Picture decode_picture(std::span<const uint8_t> bytes, const DecodeLimits& limits) {
+Picture decode_picture(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory) {
   if (bytes.empty()) throw PictureError("empty file");
-  if (starts_with(bytes, kJpegStart)) return decode_jpeg(bytes, limits);
-  if (starts_with(bytes, kPngStart)) return decode_png(bytes, limits);
+  if (starts_with(bytes, kJpegStart)) return decode_jpeg(bytes, limits, std::move(memory));
+  if (starts_with(bytes, kPngStart)) return decode_png(bytes, limits, std::move(memory));
   throw PictureError("not a JPEG or PNG file");
 }
 

@@ -13,13 +13,16 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tributary/data/picture.h"
 
 namespace tributary {
 
-// Decodes a picture by its first bytes, whatever the file is called. Throws PictureError.
-Picture decode_picture(std::span<const uint8_t> bytes, const DecodeLimits& limits = {});
+// Decodes a picture by its first bytes, whatever the file is called. Throws PictureError. `memory`, if given, becomes
+// the picture's: taking the same block again and again is faster than a fresh one.
+Picture decode_picture(std::span<const uint8_t> bytes, const DecodeLimits& limits = {},
+                       std::vector<uint8_t> memory = {});
 
 // True if the bytes begin like a JPEG or PNG file.
 bool looks_like_picture(std::span<const uint8_t> bytes);

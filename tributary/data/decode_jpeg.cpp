@@ -141,14 +141,14 @@ class JpegReader {
 
 }  // namespace
 
-Picture decode_jpeg(std::span<const uint8_t> bytes, const DecodeLimits& limits) {
+Picture decode_jpeg(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory) {
   JpegReader reader;
   if (!reader.read_header(bytes)) throw reader.error();
   check_picture_size(reader.height(), reader.width(), limits);
   if (reader.components() != 1 && reader.components() != 3 && reader.components() != 4)
     throw PictureError(fmt::format("JPEG of {} colour components", reader.components()));
 
-  Picture picture{reader.height(), reader.width(), {}};
+  Picture picture{reader.height(), reader.width(), std::move(memory)};
   picture.rgb.resize(static_cast<size_t>(picture.row_bytes() * picture.height));
   std::vector<uint8_t> cmyk(reader.four_colours() ? size_t{4} * static_cast<size_t>(picture.width) : 0);
   const int orientation = reader.orientation();  // libjpeg forgets the markers with the last row

@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "tributary/data/picture.h"
 
 namespace tributary {
 
-Picture decode_jpeg(std::span<const uint8_t> bytes, const DecodeLimits& limits);
+Picture decode_jpeg(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory = {});
 
 }  // namespace tributary

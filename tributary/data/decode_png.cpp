@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace tributary {
 namespace {
@@ -109,13 +110,13 @@ class PngReader {
 
 }  // namespace
 
-Picture decode_png(std::span<const uint8_t> bytes, const DecodeLimits& limits) {
+Picture decode_png(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory) {
   PngReader reader(bytes);
   if (!reader.read_header()) throw reader.error();
   check_picture_size(reader.height(), reader.width(), limits);
   if (reader.packed_bytes() / kMaxExpansion > static_cast<int64_t>(bytes.size())) throw PictureError("truncated PNG");
 
-  Picture picture{static_cast<int>(reader.height()), static_cast<int>(reader.width()), {}};
+  Picture picture{static_cast<int>(reader.height()), static_cast<int>(reader.width()), std::move(memory)};
   picture.rgb.resize(static_cast<size_t>(picture.row_bytes() * picture.height));
   if (!reader.read_pixels(picture.rgb.data())) throw reader.error();
   return picture;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
+#include "tributary/data/decode.h"
 #include "tributary/data/resize.h"
 
 namespace tributary {
@@ -23,7 +25,8 @@ int middle_offset(int length, int size) {
   return static_cast<int>(std::nearbyint((length - size) / 2.0));
 }
 
-Picture framed(const Picture& picture, const Framing& framing) {
+Picture framed(Picture picture, const Framing& framing) {
+  if (picture.height == framing.resize && picture.width == framing.resize) return picture;
   if (!framing.keep_aspect || picture.height == picture.width)
     return resize_bilinear(picture, framing.resize, framing.resize);
   const int shorter = std::min(picture.height, picture.width);
@@ -41,6 +44,13 @@ Picture framed(const Picture& picture, const Framing& framing) {
     return std::clamp(wanted, 0, length - framing.resize);
   };
   return cut(resized, offset(resized.height), offset(resized.width), framing.resize);
+}
+
+void decode_framed(std::span<const uint8_t> bytes, const Framing& framing, const DecodeLimits& limits, uint8_t* to) {
+  thread_local std::vector<uint8_t> memory;
+  Picture picture = framed(decode_picture(bytes, limits, std::move(memory)), framing);
+  std::memcpy(to, picture.rgb.data(), picture.rgb.size());
+  memory = std::move(picture.rgb);
 }
 
 }  // namespace tributary

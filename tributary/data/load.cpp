@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -11,8 +12,8 @@
 #include <utility>
 
 #include "tributary/base/error.h"
+#include "tributary/base/memory.h"
 #include "tributary/base/threads.h"
-#include "tributary/data/decode.h"
 #include "tributary/data/framed.h"
 #include "tributary/data/idx.h"
 #include "tributary/data/list_file.h"
@@ -31,18 +32,27 @@ void check_options(const LoadOptions& options) {
                   options.max_bad_share, options.max_pixels);
 }
 
-// A set of `count` pictures, all black and without names.
-ImageSet allocate(int64_t count, const std::string& path, const LoadOptions& options) {
+// A set without names and pictures.
+ImageSet empty_set(const LoadOptions& options) {
   ImageSet set;
   set.height = set.width = options.framing.resize;
   set.crop = options.framing.size;
+  set.threads = options.threads;
+  set.gpu_bytes = options.gpu_memory;
+  return set;
+}
+
+bool fits(int64_t count, const ImageSet& set, const LoadOptions& options) {
+  return count * set.picture_bytes() <= (options.memory >= 0 ? options.memory : available_memory() / 2);
+}
+
+void allocate(ImageSet& set, int64_t count, const std::string& path) {
   try {
     set.pixels.resize(static_cast<size_t>(count * set.picture_bytes()));
   } catch (const std::exception&) {
-    work_error("{} pictures of {} at {} x {} need {:.1f} GB of memory, which this machine does not have", count, path,
-               set.width, set.height, static_cast<double>(count * set.picture_bytes()) / 1e9);
+    work_error("{} pictures of {} at {} x {} need {:.1f} GB of memory, which this machine does not have; try --memory",
+               count, path, set.width, set.height, static_cast<double>(count * set.picture_bytes()) / 1e9);
   }
-  return set;
 }
 
 std::vector<uint8_t> read_whole_file(const std::string& path) {
@@ -58,9 +68,7 @@ std::vector<uint8_t> read_whole_file(const std::string& path) {
 }
 
 void decode_to(uint8_t* target, const std::string& path, const LoadOptions& options) {
-  const Picture picture = decode_picture(read_whole_file(path), {options.max_pixels});
-  const Picture resized = framed(picture, options.framing);
-  std::memcpy(target, resized.rgb.data(), resized.rgb.size());
+  decode_framed(read_whole_file(path), options.framing, {options.max_pixels}, target);
 }
 
 // One bad picture in ten is bad luck, more is a mistake.
@@ -76,36 +84,67 @@ void check_bad_share(const std::string& path, const std::vector<SetAside>& bad, 
               bad.size(), total, path, 100 * options.max_bad_share, bad[0].path, bad[0].reason);
 }
 
-// Decodes what is listed. Pictures that fail leave no gap, neither in the set nor in the labels.
-LabelledImages decode_listing(const std::string& path, Listing listing, const LoadOptions& options,
-                              std::vector<SetAside>* set_aside) {
-  const auto total = static_cast<int64_t>(listing.pictures.size());
-  LabelledImages result{allocate(total, path, options), {std::move(listing.classes), {}}};
-  ImageSet& set = result.images;
-  const int64_t picture_bytes = set.picture_bytes();
-  std::vector<std::optional<std::string>> reasons(listing.pictures.size());
-  parallel_for(total, options.threads, [&](int64_t index) {
+// Calls decode(i) for every picture; what went wrong with those that cannot be read.
+template <typename Decode>
+std::vector<std::optional<std::string>> reasons_of(int64_t count, int threads, Decode decode) {
+  std::vector<std::optional<std::string>> reasons(static_cast<size_t>(count));
+  parallel_for(count, threads, [&](int64_t index) {
     try {
-      decode_to(set.pixels.data() + index * picture_bytes, listing.pictures[static_cast<size_t>(index)].path, options);
+      decode(index);
     } catch (const PictureError& error) {
       reasons[static_cast<size_t>(index)] = error.what();
     }
   });
+  return reasons;
+}
+
+// Reads the pictures of `paths` one at a time, whenever asked. All of them could be read before.
+std::function<void(int64_t, uint8_t*)> reader_of(std::vector<std::string> paths, const LoadOptions& options) {
+  return [paths = std::move(paths), options](int64_t index, uint8_t* to) {
+    const std::string& path = paths[static_cast<size_t>(index)];
+    try {
+      decode_to(to, path, options);
+    } catch (const PictureError& error) {
+      work_error("{} cannot be read any more ({}); leave the pictures alone while they are worked with", path,
+                 error.what());
+    }
+  };
+}
+
+// Decodes what is listed. Pictures that fail leave no gap, neither in the set nor in the labels.
+LabelledImages decode_listing(const std::string& path, Listing listing, const LoadOptions& options,
+                              std::vector<SetAside>* set_aside) {
+  const auto total = static_cast<int64_t>(listing.pictures.size());
+  LabelledImages result{empty_set(options), {std::move(listing.classes), {}}};
+  ImageSet& set = result.images;
+  const auto bytes = static_cast<size_t>(set.picture_bytes());
+  const bool kept = fits(total, set, options);
+  if (kept) allocate(set, total, path);
+  const auto reasons = reasons_of(total, options.threads, [&](int64_t index) {
+    thread_local std::vector<uint8_t> looked_at;
+    if (!kept) looked_at.resize(bytes);
+    decode_to(kept ? set.pixels.data() + index * set.picture_bytes() : looked_at.data(),
+              listing.pictures[static_cast<size_t>(index)].path, options);
+  });
 
   std::vector<SetAside> bad;
+  std::vector<std::string> good;
   for (size_t i = 0; i < reasons.size(); ++i) {
     ListedPicture& picture = listing.pictures[i];
     if (reasons[i]) {
       bad.push_back({picture.path, *reasons[i]});
       continue;
     }
-    if (set.size() != static_cast<int64_t>(i))
-      std::memcpy(set.pixels.data() + set.size() * picture_bytes,
-                  set.pixels.data() + static_cast<int64_t>(i) * picture_bytes, static_cast<size_t>(picture_bytes));
+    if (kept && set.names.size() != i)
+      std::memcpy(set.pixels.data() + set.names.size() * bytes, set.pixels.data() + i * bytes, bytes);
+    if (!kept) good.push_back(std::move(picture.path));
     set.names.push_back(std::move(picture.name));
     result.labels.values.push_back(picture.label);
   }
-  set.pixels.resize(static_cast<size_t>(set.size() * picture_bytes));
+  if (kept)
+    set.pixels.resize(set.names.size() * bytes);
+  else
+    set.read = reader_of(std::move(good), options);
   if (set_aside != nullptr) set_aside->insert(set_aside->end(), bad.begin(), bad.end());
   check_bad_share(path, bad, reasons.size(), options);
   return result;
@@ -124,14 +163,21 @@ Picture idx_picture(const IdxImages& images, int64_t index) {
 }
 
 ImageSet load_idx(const std::string& path, const LoadOptions& options) {
-  const IdxImages images = read_idx_images(path);
-  if (images.count == 0) input_error("{} holds no pictures; give a file that does", path);
-  ImageSet set = allocate(images.count, path, options);
-  for (int64_t i = 0; i < images.count; ++i) set.names.push_back(fmt::format("{}[{}]", path, i));
-  parallel_for(images.count, options.threads, [&](int64_t index) {
-    const Picture resized = framed(idx_picture(images, index), options.framing);
-    std::memcpy(set.pixels.data() + index * set.picture_bytes(), resized.rgb.data(), resized.rgb.size());
-  });
+  const auto images = std::make_shared<IdxImages>(read_idx_images(path));
+  if (images->count == 0) input_error("{} holds no pictures; give a file that does", path);
+  ImageSet set = empty_set(options);
+  for (int64_t i = 0; i < images->count; ++i) set.names.push_back(fmt::format("{}[{}]", path, i));
+  const auto read = [images, framing = options.framing](int64_t index, uint8_t* to) {
+    const Picture resized = framed(idx_picture(*images, index), framing);
+    std::memcpy(to, resized.rgb.data(), resized.rgb.size());
+  };
+  if (!fits(images->count, set, options)) {
+    set.read = read;
+    return set;
+  }
+  allocate(set, images->count, path);
+  parallel_for(images->count, options.threads,
+               [&](int64_t index) { read(index, set.pixels.data() + index * set.picture_bytes()); });
   return set;
 }
 

@@ -1,8 +1,9 @@
-// From a path to pictures in memory: decoded once, resized, on all threads.
+// From a path to pictures: decoded, resized, on all threads.
 //
 // Adaptation passes over the target set many times; decoding is done once here, and what remains is a block of bytes.
-// A picture that cannot be read is set aside with its reason, and the rest goes on; when too many are bad, something
-// else is wrong and the load stops.
+// A set too large for that is looked through once and then decoded anew whenever a picture is needed. A picture that
+// cannot be read is set aside with its reason, and the rest goes on; when too many are bad, something else is wrong and
+// the load stops.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,8 @@ struct LoadOptions {
   std::string root;                                // relative paths of list files begin here; empty: beside the list
   double max_bad_share = 0.1;                      // more unreadable pictures than this share is an error
   int64_t max_pixels = DecodeLimits{}.max_pixels;  // a larger picture is not decoded
+  int64_t memory = -1;                             // bytes of decoded pictures; -1: half of what the machine has free
+  int64_t gpu_memory = -1;                         // the same of a GPU
 };
 
 struct SetAside {

@@ -3,6 +3,7 @@
 // Events carry what the method itself knows. Whoever has labels compares them with the events; the method cannot.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,20 +26,30 @@ struct MeanLosses {
   bool aligned = false;  // whether there were enough unconfident samples for the two losses above
 };
 
+// Where the time of a round went.
+struct PhaseSeconds {
+  double training = 0;
+  double evaluation = 0;  // the pass over the target set
+  double weights = 0;     // domain weights
+  double labels = 0;      // prototypes and scores
+};
+
 // The state after a round; round 0 is the state before any training.
 struct RoundEvent {
   int64_t round = 0, rounds = 0;
-  const Selection* trained = nullptr;  // what this round trained on; null in round 0
-  MeanLosses losses;
+  std::map<std::string, std::vector<double>> means;  // of losses, a source each or one for all
   double seconds = 0;             // since the last event of this kind
-  double training_seconds = 0;    // of these, in training steps
+  PhaseSeconds phases;            // of these
   int64_t pictures = 0;           // that went through a source in training, forward and backward
-  int64_t initial_confident = 0;  // N_0
   Ensemble* ensemble = nullptr;   // the models as they are now, mixture included
   Tensor logits;                  // [m, n, K] over the target set
   Tensor probabilities;           // [n, K], the mixture
+  Tensor weights;                 // [m], raw; undefined where the method has none
+  // Selective self-training alone.
+  const Selection* trained = nullptr;  // what this round trained on; null in round 0
+  MeanLosses losses;
+  int64_t initial_confident = 0;  // N_0
   Tensor score;                   // [n, K], denoised
-  Tensor weights;                 // [m], raw
 };
 
 class Observer {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "tributary/base/error.h"
 #include "tributary/methods/step_runner.h"
@@ -19,6 +20,21 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Seconds since the last lap, everything asked of the device included.
+class Laps {
+ public:
+  explicit Laps(torch::Device device) : device_(device) {}
+  double lap() {
+    synchronise(device_);
+    const Clock::time_point now = Clock::now();
+    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  torch::Device device_;
+  Clock::time_point last_ = Clock::now();
+};
+
 int64_t batches_of(const Tensor& index, int64_t batch) {
   return (index.size(0) + batch - 1) / batch;
 }
@@ -26,8 +42,7 @@ int64_t batches_of(const Tensor& index, int64_t batch) {
 TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
   TargetState state;
   std::vector<Tensor> logits;
-  for (SourceModel& source : ensemble.sources) {
-    const Outputs outputs = evaluate(source, images, is_mixed(options.precision));
+  for (const Outputs& outputs : evaluate(ensemble.sources, images, is_mixed(options.precision))) {
     state.features.push_back(outputs.features);
     logits.push_back(outputs.logits);
   }
@@ -75,8 +90,7 @@ class RoundLoader {
   int64_t steps() const { return steps_; }
   bool aligns() const { return unconfident_.has_value(); }
 
-  // Positions, on the host, in the confident part of the selection and in the unconfident one (undefined if none).
-  std::pair<Tensor, Tensor> next() {
+  StepPositions next() {
     if (paired_ && unconfident_ && (confident_.exhausted() || unconfident_->exhausted())) {
       confident_.restart();
       unconfident_->restart();
@@ -143,6 +157,7 @@ class Adaptation {
     RoundEvent event;
     event.rounds = options_.rounds;
     event.initial_confident = initial;
+    event.phases = state.seconds;
     report(event, state, start);
     for (int64_t round = 1; round <= options_.rounds; ++round) {
       start = Clock::now();
@@ -150,7 +165,10 @@ class Adaptation {
       event.round = round;
       event.trained = &selection;
       train(selection, event);
+      const double training = event.phases.training;
       state = next_state(ensemble_, images_, selection, state.weights, options_);
+      event.phases = state.seconds;
+      event.phases.training = training;
       report(event, state, start);
     }
   }
@@ -158,29 +176,33 @@ class Adaptation {
  private:
   void train(const Selection& selection, RoundEvent& event) {
     const Clock::time_point start = Clock::now();
-    const auto seed = static_cast<uint64_t>(options_.seed);
-    const auto round = static_cast<uint64_t>(event.round);
     const OwnStream stream(images_.device());
     runner_.begin_round(selection);
     RoundLoader loader(selection, options_, event.round);
-    const bool aligns = loader.aligns();
+    int64_t planned = 0;
+    ReadAhead<StepPlan> plans(loader.steps(), /*ahead=*/!images_.resident(), [&] {
+      const int64_t i = ++planned;
+      const double factor = options_.schedule == RateSchedule::kDecay ? decay_factor(i, loader.steps()) : 1;
+      return runner_.plan(loader.next(), random_of(event.round, i), factor);
+    });
     std::vector<Tensor> history;
     event.pictures = 0;
     for (int64_t i = 1; i <= loader.steps(); ++i) {
-      const auto step = static_cast<uint64_t>(i);
-      const auto [confident, unconfident] = loader.next();
-      const double factor = options_.schedule == RateSchedule::kDecay ? decay_factor(i, loader.steps()) : 1;
-      const StepPlan plan(
-          confident, unconfident, ensemble_.size(), images_, runner_.augmentation(),
-          {Random(seed, Purpose::kAugment, {round, step, 0}), Random(seed, Purpose::kAugment, {round, step, 1})},
-          Random(seed, Purpose::kMixup, {round, step}), Random(seed, Purpose::kDropout, {round, step}), factor);
+      const StepPlan plan = plans.next();
       history.push_back(runner_.run(plan));
-      event.pictures +=
-          ensemble_.size() * (confident.size(0) * (options_.mixup ? 2 : 1) + (aligns ? unconfident.size(0) : 0));
+      event.pictures += ensemble_.size() * runner_.pictures(plan);
       observer_.on_step({event.round, event.rounds, i, loader.steps()});
     }
-    event.losses = means_of(at::stack(history), ensemble_.size(), aligns && options_.lambda_adv > 0, event.round);
-    event.training_seconds = seconds_since(start);
+    const bool aligned = loader.aligns() && options_.lambda_adv > 0;
+    event.losses = means_of(at::stack(history), ensemble_.size(), aligned, event.round);
+    event.phases.training = seconds_since(start);
+  }
+
+  StepRandom random_of(int64_t round, int64_t step) const {
+    const auto seed = static_cast<uint64_t>(options_.seed);
+    const auto r = static_cast<uint64_t>(round), i = static_cast<uint64_t>(step);
+    return {Random(seed, Purpose::kAugment, {r, i, 0}), Random(seed, Purpose::kAugment, {r, i, 1}),
+            Random(seed, Purpose::kMixup, {r, i}), Random(seed, Purpose::kDropout, {r, i})};
   }
 
   void report(RoundEvent& event, const TargetState& state, Clock::time_point start) {
@@ -206,25 +228,34 @@ class Adaptation {
 
 TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
   torch::NoGradGuard no_grad;
+  Laps laps(images.device());
   TargetState state = evaluate_sources(ensemble, images, options);
+  state.seconds.evaluation = laps.lap();
   state.weights = optimise_weights(state.logits, starting_weights(ensemble, options), options.aggregation);
+  state.seconds.weights = laps.lap();
   const Mixture mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
   const Tensor mixed = combine(state.logits, mixture).argmax(-1);
   state.posteriors = posteriors_of(state, options, [&](const Tensor& own) {
     return options.first_labels == FirstLabels::kOwn ? own.argmax(-1) : mixed;
   });
   score_target(state, options);
+  state.seconds.labels = laps.lap();
   return state;
 }
 
 TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained, const Tensor& weights,
                        const SelectiveOptions& options) {
   torch::NoGradGuard no_grad;
+  Laps laps(images.device());
   TargetState state = evaluate_sources(ensemble, images, options);
+  state.seconds.evaluation = laps.lap();
   state.posteriors = posteriors_of(state, options, [&](const Tensor&) { return trained.label; });
+  state.seconds.labels = laps.lap();
   const Tensor start = options.aggregation.restart ? starting_weights(ensemble, options) : weights;
   state.weights = optimise_weights(state.logits, start, options.aggregation);
+  state.seconds.weights = laps.lap();
   score_target(state, options);
+  state.seconds.labels += laps.lap();
   return state;
 }
 

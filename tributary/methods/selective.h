@@ -32,6 +32,7 @@ struct TargetState {
   Tensor posteriors;             // [m, n, K], the prototypes' opinion
   Tensor probabilities;          // [n, K], the mixture h
   Tensor score;                  // [n, K], denoised
+  PhaseSeconds seconds;          // it took to compute all this
 };
 
 // The state before any training: prototypes from the sources' own labels, weights from the start.

@@ -3,7 +3,6 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "tributary/adapt/information.h"
-#include "tributary/model/accelerator.h"
 #include "tributary/model/backbone.h"
 
 namespace tributary {
@@ -39,28 +38,24 @@ struct SelectiveStep::Source {
   Tensor aligned, unconfident;  // the features that meet the adversary; undefined without alignment
 };
 
-Noise step_noise(const Random& stream, int64_t source, StepPass pass, torch::Device device) {
-  return Noise(stream.child(static_cast<uint64_t>(source)).child(static_cast<uint64_t>(pass)), device);
-}
-
 SelectiveStep::SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options)
     : ensemble_(ensemble),
       options_(options),
       optimiser_(groups_of(ensemble, options), options.sgd),
       adversary_(ensemble.joint_width(), options.alignment,
-                 Random(static_cast<uint64_t>(options.seed), Purpose::kAdversary)) {
+                 Random(static_cast<uint64_t>(options.seed), Purpose::kAdversary)),
+      branches_(ensemble.size(), ensemble.sources.front().device()) {
   adversary_.to(ensemble.sources.front().device());
   for (SourceModel& source : ensemble_.sources)
     for (NamedTensor& frozen : source.classifier_parameters()) frozen.value.set_requires_grad(false);
 }
 
-SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, const Tensor& mixed,
-                                             const StepNoise& noise_of) {
+SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, const Tensor& mixed, StepNoise& noise) {
   SourceModel& source = ensemble_.sources[j];
   const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
   const auto features = [&](const Tensor& x, StepPass pass) {
-    Noise noise = noise_of(j, pass);
-    return source.features(x, &noise).to(torch::kFloat32);
+    const auto place = static_cast<size_t>(j) * std::size(kStepPasses) + static_cast<size_t>(pass);
+    return source.features(x, &noise[place]).to(torch::kFloat32);
   };
   Source result;
   Tensor phi_mix, z_mix, ce_mix;
@@ -93,22 +88,28 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
 }
 
 StepLosses SelectiveStep::accumulate(const StepBatch& batch, const Random& stream) {
-  const torch::Device device = batch.label.device();
-  return accumulate(batch, [&](int64_t source, StepPass pass) { return step_noise(stream, source, pass, device); });
+  StepNoise noise;
+  for (int64_t j = 0; j < ensemble_.size(); ++j)
+    for (const StepPass pass : kStepPasses) noise.emplace_back(pass_stream(stream, j, pass), batch.label.device());
+  return accumulate(batch, noise);
 }
 
-StepLosses SelectiveStep::accumulate(const StepBatch& batch, const StepNoise& noise) {
+StepLosses SelectiveStep::accumulate(const StepBatch& batch, StepNoise& noise) {
   optimiser_.zero_gradients();
   const std::vector<Tensor> mixed =
       options_.mixup ? mixed_views(batch.confident, batch.mixing) : std::vector<Tensor>(batch.confident.size());
-  std::vector<Source> sources;
-  for (int64_t j = 0; j < ensemble_.size(); ++j) sources.push_back(forward(j, batch, mixed[j], noise));
+  std::vector<Source> sources(mixed.size());
+  const auto each_source = [&](const auto& work) {
+    for (int64_t j = 0; j < ensemble_.size(); ++j) branches_.run(j, [&] { work(j); });
+    branches_.join();
+  };
+  each_source([&](int64_t j) { sources[j] = forward(j, batch, mixed[j], noise); });
 
   std::vector<Tensor> losses;
   for (const Source& source : sources) losses.push_back(source.cross_entropy.detach());
   for (const Source& source : sources) losses.push_back(source.information.detach());
   if (batch.unconfident.empty() || options_.lambda_adv == 0) {
-    for (Source& source : sources) torch::autograd::backward({source.objective});
+    each_source([&](int64_t j) { torch::autograd::backward({sources[j].objective}); });
     losses.insert(losses.end(), 2, torch::zeros_like(losses.front()));
     return at::stack(losses);
   }
@@ -119,12 +120,12 @@ StepLosses SelectiveStep::accumulate(const StepBatch& batch, const StepNoise& no
     unconfident.push_back(source.unconfident);
   }
   const AlignmentStep alignment = adversary_.step(aligned, unconfident);
-  for (size_t j = 0; j < sources.size(); ++j) {
+  each_source([&](int64_t j) {
     const Source& source = sources[j];
     torch::autograd::backward({source.objective, source.aligned, source.unconfident},
                               {Tensor(), alignment.confident_gradient[j] * options_.lambda_adv,
                                alignment.unconfident_gradient[j] * options_.lambda_adv});
-  }
+  });
   losses.push_back(alignment.adversarial_loss);
   losses.push_back(alignment.discriminator_loss);
   return at::stack(losses);

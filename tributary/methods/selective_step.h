@@ -2,12 +2,11 @@
 // batch; cross-entropy, information maximisation and the joint adversary pull together; one update.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "tributary/adapt/mixup.h"
 #include "tributary/methods/selective_options.h"
-#include "tributary/methods/step_plan.h"
+#include "tributary/model/accelerator.h"
 #include "tributary/model/ensemble.h"
 #include "tributary/train/sgd.h"
 
@@ -25,11 +24,17 @@ struct StepBatch {
 // discriminator. On the device, float [2 m + 2].
 using StepLosses = Tensor;
 
-// The dropout masks of each forward pass of a step.
-using StepNoise = std::function<Noise(int64_t source, StepPass pass)>;
+// The forward passes of a source within a step, in their order.
+enum class StepPass : uint64_t { kMixed = 0, kConfident = 1, kUnconfident = 2 };
+inline constexpr StepPass kStepPasses[] = {StepPass::kMixed, StepPass::kConfident, StepPass::kUnconfident};
 
-// Those of a step whose randomness is `stream`, drawn on the host.
-Noise step_noise(const Random& stream, int64_t source, StepPass pass, torch::Device device);
+// The dropout masks of all forward passes of a step, a source behind the other.
+using StepNoise = std::vector<Noise>;
+
+// The randomness of a pass in a step whose own is `stream`.
+inline Random pass_stream(const Random& stream, int64_t source, StepPass pass) {
+  return stream.child(static_cast<uint64_t>(source)).child(static_cast<uint64_t>(pass));
+}
 
 class SelectiveStep {
  public:
@@ -40,7 +45,7 @@ class SelectiveStep {
   StepLosses run(const StepBatch& batch, double rate_factor, const Random& stream);
 
   // The two halves of `run`, for those who want to look at the gradients in between.
-  StepLosses accumulate(const StepBatch& batch, const StepNoise& noise);
+  StepLosses accumulate(const StepBatch& batch, StepNoise& noise);
   StepLosses accumulate(const StepBatch& batch, const Random& stream);
   void update(double rate_factor) { optimiser_.step(rate_factor); }
   void update(const Tensor& rate_factor) { optimiser_.step(rate_factor); }
@@ -49,12 +54,13 @@ class SelectiveStep {
 
  private:
   struct Source;
-  Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const StepNoise& noise);
+  Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, StepNoise& noise);
 
   Ensemble& ensemble_;
   SelectiveOptions options_;
   Sgd optimiser_;
   Adversary adversary_;
+  Branches branches_;  // a source each
 };
 
 }  // namespace tributary

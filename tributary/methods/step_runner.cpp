@@ -3,26 +3,22 @@
 #include <algorithm>
 
 #include "tributary/model/backbone.h"
-#include "tributary/model/device.h"
+#include "tributary/train/batches.h"
 
 namespace tributary {
 namespace {
+
+// The parts of a plan and its real numbers. The unconfident ones may be missing.
+enum Part : size_t { kConfident, kConfidentCut, kPermutation, kUnconfident, kUnconfidentCut };
+enum Real : size_t { kRatio, kRateFactor };
 
 bool all_layered(const Ensemble& ensemble) {
   return std::all_of(ensemble.sources.begin(), ensemble.sources.end(),
                      [](const SourceModel& source) { return source.layered() != nullptr; });
 }
 
-// Masks drawn where the plan lies.
-StepNoise device_noise(const StepPlan& plan) {
-  return [&plan](int64_t source, StepPass pass) { return Noise(plan.noise_key(source, pass)); };
-}
-
-// The same masks drawn on the host, where `plan` lies, which is faster for a CPU and what TorchScript sources need.
-StepNoise host_noise(const StepPlan& plan, torch::Device device) {
-  return [&plan, device](int64_t source, StepPass pass) {
-    return Noise(Random(static_cast<uint64_t>(plan.noise_key(source, pass).item<int64_t>())), device);
-  };
+bool aligns(const StepPlan& plan) {
+  return plan.parts() > kUnconfident;
 }
 
 }  // namespace
@@ -34,8 +30,9 @@ StepRunner::StepRunner(Ensemble& ensemble, const DeviceImages& images, const Sel
       augmentation_(settled(options.augmentation, architecture(ensemble.sources.front().info().architecture),
                             /*adapting=*/true)),
       step_(ensemble, options),
-      recordable_(options.record && RecordedWork::possible(images.device()) && all_layered(ensemble) &&
-                  augmentation_.shift == 0 && augmentation_.rotation == 0) {
+      steps_(images.device(),
+             options.record && all_layered(ensemble) && augmentation_.shift == 0 && augmentation_.rotation == 0,
+             [this](const StepPlan& plan, StepNoise& noise) { return step(plan, noise); }) {
   const auto rows = [&] { return torch::zeros({images.size()}, at::device(images.device()).dtype(torch::kInt64)); };
   confident_ = rows();
   unconfident_ = rows();
@@ -47,47 +44,64 @@ void StepRunner::begin_round(const Selection& selection) {
   fill(confident_, selection.confident);
   fill(unconfident_, selection.unconfident);
   fill(label_, selection.label);
-}
-
-StepLosses StepRunner::step(const StepPlan& plan, const StepNoise& noise) {
-  const auto seen = [&](const Tensor& rows, const Cut& cut) {
-    return views(images_.apply_cut(rows, cut, augmentation_).contiguous(at::MemoryFormat::ChannelsLast),
-                 ensemble_.sources);
-  };
-  StepBatch batch;
-  const Tensor confident = confident_.index_select(0, plan.confident());
-  batch.confident = seen(confident, plan.confident_cut());
-  batch.label = label_.index_select(0, confident);
-  if (plan.shape().unconfident > 0)
-    batch.unconfident = seen(unconfident_.index_select(0, plan.unconfident()), plan.unconfident_cut());
-  batch.mixing = {plan.ratio(), plan.permutation()};
-  StepLosses losses = step_.accumulate(batch, noise);
-  step_.update(plan.rate_factor());
-  return losses;
+  if (!images_.resident()) {
+    confident_rows_ = selection.confident.cpu();
+    unconfident_rows_ = selection.unconfident.cpu();
+  }
+  steps_.forget_unusual();
 }
 
 StepLosses StepRunner::run(const StepPlan& plan) {
-  constexpr int kEagerFirst = 3;  // libraries choose their algorithms and take their memory
-  const torch::Device device = images_.device();
-  const bool usual = plan.shape().confident == options_.batch &&
-                     (plan.shape().unconfident == options_.batch || plan.shape().unconfident == 0);
-  if (!recordable_ || !usual) {
-    const StepPlan moved = plan.on(device);
-    return step(moved, recordable_ ? device_noise(moved) : host_noise(plan, device));
+  const auto full = [&](Part part) { return plan.parts() <= part || plan.part(part).size(0) == options_.batch; };
+  return steps_.run(plan, /*usual=*/full(kConfident) && full(kUnconfident));
+}
+
+StepPlan StepRunner::plan(const StepPositions& positions, const StepRandom& random, double rate_factor) const {
+  const auto& [confident, unconfident] = positions;
+  Random mixing = random.mixing;
+  const auto ratio = static_cast<float>(mixing.uniform());
+  std::vector<Tensor> parts = {confident, images_.draw_cut(confident.size(0), augmentation_, random.confident_cut),
+                               torch::tensor(mixing.permutation(confident.size(0)), torch::kInt64)};
+  if (unconfident.defined()) {
+    parts.push_back(unconfident);
+    parts.push_back(images_.draw_cut(unconfident.size(0), augmentation_, random.unconfident_cut));
   }
-  Recorded& recorded = recorded_[plan.shape()];
-  if (recorded.eager < kEagerFirst) {
-    ++recorded.eager;
-    const StepPlan moved = plan.on(device);
-    return step(moved, device_noise(moved));
+  std::vector<Random> noises;
+  for (int64_t j = 0; j < ensemble_.size(); ++j)
+    for (const StepPass pass : kStepPasses) noises.push_back(pass_stream(random.dropout, j, pass));
+  StepPlan plan(parts, {ratio, static_cast<float>(rate_factor)}, noises);
+  if (!images_.resident()) {
+    std::vector<Tensor> rows = {confident_rows_.index_select(0, confident)};
+    if (unconfident.defined()) rows.push_back(unconfident_rows_.index_select(0, unconfident));
+    plan.carry(images_.fetch(at::cat(rows)));
   }
-  if (!recorded.work.recorded()) {
-    recorded.plan = plan.on(device);
-    recorded.work.record([&] { recorded.losses = step(*recorded.plan, device_noise(*recorded.plan)); });
-  }
-  recorded.plan->assign(plan);
-  recorded.work.repeat();
-  return recorded.losses.clone();
+  return plan;
+}
+
+int64_t StepRunner::pictures(const StepPlan& plan) const {
+  const int64_t confident = plan.part(kConfident).size(0);
+  return confident * (options_.mixup ? 2 : 1) + (aligns(plan) ? plan.part(kUnconfident).size(0) : 0);
+}
+
+StepLosses StepRunner::step(const StepPlan& plan, StepNoise& noise) {
+  // The pictures in `rows` of the set, or those from `first` on that were brought along.
+  const auto seen = [&](const Tensor& rows, int64_t first, const Cut& cut) {
+    const Tensor pixels = plan.pictures().defined()
+                              ? images_.apply_cut_to(plan.pictures().narrow(0, first, rows.size(0)), cut, augmentation_)
+                              : images_.apply_cut(rows, cut, augmentation_);
+    return views(pixels.contiguous(at::MemoryFormat::ChannelsLast), ensemble_.sources);
+  };
+  StepBatch batch;
+  const Tensor confident = confident_.index_select(0, plan.part(kConfident));
+  batch.confident = seen(confident, 0, plan.part(kConfidentCut));
+  batch.label = label_.index_select(0, confident);
+  if (aligns(plan))
+    batch.unconfident =
+        seen(unconfident_.index_select(0, plan.part(kUnconfident)), confident.size(0), plan.part(kUnconfidentCut));
+  batch.mixing = {plan.real(kRatio), plan.part(kPermutation)};
+  StepLosses losses = step_.accumulate(batch, noise);
+  step_.update(plan.real(kRateFactor));
+  return losses;
 }
 
 }  // namespace tributary

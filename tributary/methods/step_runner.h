@@ -1,48 +1,55 @@
-// Runs the steps of a round: eagerly on a CPU, recorded and repeated on a GPU.
+// The steps of a round of selective self-training: planned on the host, done on the device.
 //
-// A step of many small kernels costs a GPU more in launches than in work. Steps of the usual shape are therefore
-// recorded after a few eager ones and then repeated as a whole; the last batch of a sweep, which is smaller, and
-// TorchScript sources stay eager. Both ways run the same code on the same numbers.
+// Batches at the end of a sweep are smaller than the others. Towards the end of an adaptation, when few unconfident
+// pictures are left, such steps are half of all, so they are recorded too (recorded_steps.h), and forgotten with the
+// round. Steps with TorchScript sources are never recorded.
 #pragma once
 
-#include <map>
-#include <optional>
-
+#include "tributary/adapt/selection.h"
 #include "tributary/methods/selective_step.h"
-#include "tributary/methods/step_plan.h"
-#include "tributary/model/accelerator.h"
+#include "tributary/train/recorded_steps.h"
 
 namespace tributary {
+
+// The pictures of a step as positions in the round's selection, int64 on the host; no unconfident ones (undefined)
+// where too few are left.
+struct StepPositions {
+  Tensor confident, unconfident;
+};
+
+// What a step draws.
+struct StepRandom {
+  Random confident_cut, unconfident_cut, mixing, dropout;
+};
 
 class StepRunner {
  public:
   // All three must outlive it.
   StepRunner(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options);
+  StepRunner(const StepRunner&) = delete;
+  StepRunner& operator=(const StepRunner&) = delete;
 
-  // The selection in which the plans of the coming steps give positions.
+  // The selection in which the coming steps give positions.
   void begin_round(const Selection& selection);
+  // May be called from another thread than `run`.
+  StepPlan plan(const StepPositions& positions, const StepRandom& random, double rate_factor) const;
   // One step; its losses are on the device.
   StepLosses run(const StepPlan& plan);
 
-  const Augmentation& augmentation() const { return augmentation_; }
+  // Pictures that a step sends through every source.
+  int64_t pictures(const StepPlan& plan) const;
 
  private:
-  struct Recorded {
-    int eager = 0;  // times it was done eagerly
-    std::optional<StepPlan> plan;
-    StepLosses losses;
-    RecordedWork work;
-  };
-  StepLosses step(const StepPlan& plan, const StepNoise& noise);
+  StepLosses step(const StepPlan& plan, StepNoise& noise);
 
   Ensemble& ensemble_;
   const DeviceImages& images_;
   const SelectiveOptions& options_;
   Augmentation augmentation_;
   SelectiveStep step_;
-  bool recordable_;
-  Tensor confident_, unconfident_, label_;  // int64 [n] on the device, of the round
-  std::map<StepShape, Recorded> recorded_;
+  RecordedSteps steps_;
+  Tensor confident_, unconfident_, label_;    // int64 [n] on the device, of the round
+  Tensor confident_rows_, unconfident_rows_;  // on the host, where pictures must be brought
 };
 
 }  // namespace tributary

@@ -1,5 +1,6 @@
 #include "tributary/model/accelerator.h"
 
+#include <ATen/Context.h>
 #include <torch/version.h>
 
 #include "tributary/base/error.h"
@@ -7,6 +8,7 @@
 #if defined(TRIBUTARY_CUDA) && TORCH_VERSION_MAJOR >= 2
 #define TRIBUTARY_GRAPHS 1
 #include <ATen/autocast_mode.h>
+#include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -36,15 +38,59 @@ struct OwnStream::Guard {
 
 OwnStream::OwnStream(torch::Device device) {
   if (!device.is_cuda()) return;
+  static const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
   torch::cuda::synchronize();
-  guard_.reset(new Guard{c10::cuda::CUDAStreamGuard(c10::cuda::getStreamFromPool())});
+  guard_.reset(new Guard{c10::cuda::CUDAStreamGuard(stream)});
 }
 
 OwnStream::~OwnStream() {
   if (guard_) torch::cuda::synchronize();
 }
 
+struct Branches::Streams {
+  std::vector<c10::cuda::CUDAStream> side;
+  std::vector<bool> busy;
+};
+
+Branches::Branches(int64_t count, torch::Device device) {
+  if (!device.is_cuda() || count < 2) return;
+  streams_ = std::make_unique<Streams>();
+  for (int64_t i = 0; i < count; ++i) streams_->side.push_back(c10::cuda::getStreamFromPool());
+  streams_->busy.resize(streams_->side.size(), false);
+}
+
+void Branches::run(int64_t branch, const std::function<void()>& work) {
+  if (!streams_) return work();
+  const auto place = static_cast<size_t>(branch);
+  at::cuda::CUDAEvent before;
+  before.record();
+  before.block(streams_->side[place]);
+  const c10::cuda::CUDAStreamGuard guard(streams_->side[place]);
+  work();
+  streams_->busy[place] = true;
+}
+
+void Branches::join() {
+  if (!streams_) return;
+  for (size_t i = 0; i < streams_->side.size(); ++i) {
+    if (!streams_->busy[i]) continue;
+    at::cuda::CUDAEvent done;
+    done.record(streams_->side[i]);
+    done.block(c10::cuda::getCurrentCUDAStream());
+    streams_->busy[i] = false;
+  }
+}
+
+// All recordings are repeated one after the other, so that those that live at a time can share their memory.
+std::shared_ptr<const at::cuda::MempoolId_t> shared_pool() {
+  static std::weak_ptr<const at::cuda::MempoolId_t> current;
+  std::shared_ptr<const at::cuda::MempoolId_t> pool = current.lock();
+  if (!pool) current = pool = std::make_shared<const at::cuda::MempoolId_t>(at::cuda::graph_pool_handle());
+  return pool;
+}
+
 struct RecordedWork::Graph {
+  std::shared_ptr<const at::cuda::MempoolId_t> pool = shared_pool();
   at::cuda::CUDAGraph graph;
 };
 
@@ -55,7 +101,7 @@ bool RecordedWork::possible(torch::Device device) {
 void RecordedWork::record(const std::function<void()>& work) {
   auto graph = std::make_unique<Graph>();
   torch::cuda::synchronize();
-  graph->graph.capture_begin();
+  graph->graph.capture_begin(*graph->pool);
   work();
   graph->graph.capture_end();
   graph_ = std::move(graph);
@@ -74,6 +120,13 @@ struct OwnStream::Guard {};
 OwnStream::OwnStream(torch::Device) {}
 OwnStream::~OwnStream() = default;
 
+struct Branches::Streams {};
+Branches::Branches(int64_t, torch::Device) {}
+void Branches::run(int64_t, const std::function<void()>& work) {
+  work();
+}
+void Branches::join() {}
+
 struct RecordedWork::Graph {};
 bool RecordedWork::possible(torch::Device) {
   return false;
@@ -84,6 +137,16 @@ void RecordedWork::record(const std::function<void()>&) {
 void RecordedWork::repeat() {}
 
 #endif
+
+NoAlgorithmSearch::NoAlgorithmSearch(bool enabled) : before_(at::globalContext().benchmarkCuDNN()) {
+  if (enabled) at::globalContext().setBenchmarkCuDNN(false);
+}
+
+NoAlgorithmSearch::~NoAlgorithmSearch() {
+  at::globalContext().setBenchmarkCuDNN(before_);
+}
+
+Branches::~Branches() = default;
 
 RecordedWork::RecordedWork() = default;
 RecordedWork::~RecordedWork() = default;

@@ -24,6 +24,19 @@ class MixedPrecision {
   bool enabled_;
 };
 
+// While it lives, convolutions of shapes that were not seen before take an algorithm by rule of thumb. Otherwise all
+// are tried, which takes a large network seconds and pays only if the shape comes again and again.
+class NoAlgorithmSearch {
+ public:
+  explicit NoAlgorithmSearch(bool enabled);
+  ~NoAlgorithmSearch();
+  NoAlgorithmSearch(const NoAlgorithmSearch&) = delete;
+  NoAlgorithmSearch& operator=(const NoAlgorithmSearch&) = delete;
+
+ private:
+  bool before_;
+};
+
 // While it lives, work goes to a stream of its own, from which it can be recorded. Waits at both ends.
 class OwnStream {
  public:
@@ -37,8 +50,29 @@ class OwnStream {
   std::unique_ptr<Guard> guard_;
 };
 
+// Pieces of work that do not need each other, side by side: small kernels of one fill the gaps of the others. Can be
+// recorded. On a CPU they are done one after the other.
+class Branches {
+ public:
+  Branches(int64_t count, torch::Device device);
+  ~Branches();
+  Branches(const Branches&) = delete;
+  Branches& operator=(const Branches&) = delete;
+
+  // Calls `work`, whose work for the device follows all that was asked for before and runs beside what other branches
+  // do. Tensors that it takes or makes must live until `join`.
+  void run(int64_t branch, const std::function<void()>& work);
+  // What is asked for from here on follows all branches.
+  void join();
+
+ private:
+  struct Streams;
+  std::unique_ptr<Streams> streams_;
+};
+
 // Work on a GPU that is recorded once and repeated at the cost of one launch. It reads and writes the same memory every
-// time, so what changes from one time to the next must lie in tensors that are there before.
+// time, so what changes from one time to the next must lie in tensors that are there before. What it makes is good
+// until other recorded work is done.
 class RecordedWork {
  public:
   RecordedWork();

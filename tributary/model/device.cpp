@@ -5,6 +5,12 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
+#include <limits>
+
+#ifdef TRIBUTARY_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <cuda_runtime_api.h>
+#endif
 
 #include "tributary/base/error.h"
 #include "tributary/base/threads.h"
@@ -27,6 +33,29 @@ Tensor upload(const Tensor& host, torch::Device device) {
 void synchronise(torch::Device device) {
   if (device.is_cuda()) torch::cuda::synchronize();
 }
+
+#ifdef TRIBUTARY_CUDA
+int64_t free_memory(torch::Device device) {
+  if (device.is_cpu()) return std::numeric_limits<int64_t>::max();
+  size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  return static_cast<int64_t>(free);
+}
+
+int64_t peak_memory(torch::Device device) {
+  if (device.is_cpu()) return 0;
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+  return stats.reserved_bytes[0].peak;
+}
+#else
+int64_t free_memory(torch::Device) {
+  return std::numeric_limits<int64_t>::max();
+}
+
+int64_t peak_memory(torch::Device) {
+  return 0;
+}
+#endif
 
 int set_threads(int threads) {
   // Torch counts cores only; on small machines the second thread of a core is well worth using.

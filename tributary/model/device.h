@@ -18,6 +18,12 @@ Tensor upload(const Tensor& host, torch::Device device);
 // Waits until everything asked of the device is done, so that a clock can be read.
 void synchronise(torch::Device device);
 
+// Bytes that are free on a GPU; as many as anybody could want on a CPU.
+int64_t free_memory(torch::Device device);
+
+// The most bytes that tensors took on a GPU at any time; 0 on a CPU.
+int64_t peak_memory(torch::Device device);
+
 // Threads of the CPU's tensor operations; 0 takes what suits the machine. Part of a run's identity: another number
 // sums in another order. Returns the number in use.
 int set_threads(int threads);

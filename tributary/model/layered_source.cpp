@@ -30,6 +30,11 @@ LayeredSource::LayeredSource(const ModelInfo& info, const Init& init, Start clas
 }
 
 Tensor LayeredSource::features(const Tensor& x, Noise* noise) {
+  if (noise) {
+    std::vector<BatchNorm*> counted = backbone_.network.batch_norms();
+    if (bottleneck_) counted.push_back(&bottleneck_->bn);
+    count_batch(counted);
+  }
   const Tensor flat = backbone_.network.forward(x, noise);
   if (!bottleneck_) return flat;
   const Tensor phi = bottleneck_->bn(bottleneck_->linear(flat), noise);

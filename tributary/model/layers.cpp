@@ -73,9 +73,8 @@ BatchNorm::BatchNorm(int64_t channels)
       num_batches_tracked(torch::zeros({}, torch::kInt64)) {}
 
 Tensor BatchNorm::operator()(const Tensor& x, const Noise* noise) {
-  const bool training = noise != nullptr;
-  if (training) num_batches_tracked.add_(1);
-  return at::batch_norm(x, weight, bias, running_mean, running_var, training, 0.1, kBatchNormEpsilon, true);
+  return at::batch_norm(x, weight, bias, running_mean, running_var, /*training=*/noise != nullptr, 0.1,
+                        kBatchNormEpsilon, /*cudnn_enabled=*/true);
 }
 
 void BatchNorm::list(const std::string& prefix, TensorList& list) const {
@@ -84,6 +83,13 @@ void BatchNorm::list(const std::string& prefix, TensorList& list) const {
   list.buffers.push_back({prefix + ".running_mean", running_mean});
   list.buffers.push_back({prefix + ".running_var", running_var});
   list.buffers.push_back({prefix + ".num_batches_tracked", num_batches_tracked});
+}
+
+void count_batch(const std::vector<BatchNorm*>& layers) {
+  if (layers.empty()) return;
+  std::vector<Tensor> counters;
+  for (const BatchNorm* layer : layers) counters.push_back(layer->num_batches_tracked);
+  at::_foreach_add_(counters, 1);
 }
 
 Linear::Linear(int64_t in, int64_t out, Start start, const Init& init)

@@ -54,7 +54,8 @@ struct Conv2d {
 
 constexpr double kBatchNormEpsilon = 1e-5;
 
-// BatchNorm over all but the channel dimension; momentum 0.1, unbiased variance in the running statistics.
+// BatchNorm over all but the channel dimension; momentum 0.1, unbiased variance in the running statistics. Batches are
+// counted by whoever runs the whole network, see `count_batch`.
 struct BatchNorm {
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
@@ -62,6 +63,9 @@ struct BatchNorm {
   Tensor operator()(const Tensor& x, const Noise* noise);
   void list(const std::string& prefix, TensorList& list) const;
 };
+
+// Moves the batch counters of all given layers at once: one launch on a GPU instead of one a layer.
+void count_batch(const std::vector<BatchNorm*>& layers);
 
 struct Linear {
   Tensor weight, bias;

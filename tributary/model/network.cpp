@@ -51,6 +51,13 @@ Tensor Network::forward(const Tensor& x, Noise* noise) {
   return values.back();
 }
 
+std::vector<BatchNorm*> Network::batch_norms() {
+  std::vector<BatchNorm*> found;
+  for (Layer& layer : layers_)
+    if (auto* norm = std::get_if<BatchNorm>(&layer.kind)) found.push_back(norm);
+  return found;
+}
+
 TensorList Network::tensors() const {
   TensorList all;
   for (const Layer& layer : layers_) {

@@ -45,6 +45,7 @@ class Network {
   // The last value for the input `x`; a training pass if `noise` is given.
   Tensor forward(const Tensor& x, Noise* noise);
   TensorList tensors() const;
+  std::vector<BatchNorm*> batch_norms();
   const std::vector<Layer>& layers() const { return layers_; }
 
  private:

@@ -5,6 +5,8 @@
 // another implementation. A forward pass with a `Noise` is a training pass, one without is an evaluation.
 #pragma once
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tributary/base/random.h"
@@ -18,6 +20,9 @@ class Noise {
   // The same masks, drawn on the device from a key that lies there, int64 []: work can be recorded before the key is
   // known.
   explicit Noise(const Tensor& key) : stream_(0), device_(key.device()), key_(key) {}
+  // Masks that were drawn before, handed out in their order (mask_sheet.h).
+  Noise(std::vector<Tensor> prepared, torch::Device device)
+      : stream_(0), device_(device), prepared_(std::move(prepared)) {}
 
   // A mask of the given shape: 0 with probability `drop`, else 1 / (1 - drop).
   Tensor mask(torch::IntArrayRef shape, double drop);
@@ -25,17 +30,27 @@ class Noise {
   // A number for those who draw from a generator of their own; there is none on the device.
   uint64_t seed() { return stream_.bits(); }
 
-  // Every mask drawn so far, in order.
+  // Every mask drawn so far, in order, and its probability of a zero.
   const std::vector<Tensor>& drawn() const { return drawn_; }
+  const std::vector<double>& drops() const { return drops_; }
+  torch::Device device() const { return device_; }
 
  private:
+  Tensor drawn_on_host(torch::IntArrayRef shape, double drop);
   Tensor drawn_on_device(int64_t count, double drop);
 
   Random stream_;
   torch::Device device_;
   Tensor key_;            // undefined where masks are drawn on the host
   int64_t position_ = 0;  // draws from the key so far
+  std::optional<std::vector<Tensor>> prepared_;
   std::vector<Tensor> drawn_;
+  std::vector<double> drops_;
 };
+
+// What Random(key) draws at `position` (from 1 on), as two 32-bit numbers: int64 [n] and int64 [n] or [] to [2 n].
+Tensor keyed_draws(const Tensor& position, const Tensor& key);
+// The number below which a draw means zero.
+int64_t drop_threshold(double drop);
 
 }  // namespace tributary

@@ -43,9 +43,8 @@ void ProgressObserver::on_round(const RoundEvent& event) {
     facts_ = fmt::format("confident {} of {}   IM {:.2f}", thousands(event.trained->confident.size(0)),
                          thousands(event.probabilities.size(0)), mean_of(event.losses.information));
     if (event.losses.aligned) facts_ += fmt::format("   align {:.2f}", event.losses.adversarial);
-    facts_ +=
-        fmt::format("   {} pictures/s",
-                    thousands(static_cast<int64_t>(static_cast<double>(event.pictures) / event.training_seconds)));
+    facts_ += fmt::format("   {} pictures/s",
+                          thousands(static_cast<int64_t>(static_cast<double>(event.pictures) / event.phases.training)));
   }
   progress_.milestone(head_of(event.round, event.rounds), facts_);
 }
@@ -60,7 +59,10 @@ nlohmann::json round_metrics(const RoundEvent& event) {
                            {"mean_confidence", std::get<0>(event.score.max(-1)).mean().item<double>()},
                            {"entropy", entropy(event.probabilities).mean().item<double>()},
                            {"marginal_entropy", entropy(event.probabilities.mean(0)).item<double>()},
-                           {"seconds", event.seconds}};
+                           {"seconds", event.seconds},
+                           {"evaluation_seconds", event.phases.evaluation},
+                           {"weights_seconds", event.phases.weights},
+                           {"labels_seconds", event.phases.labels}};
   if (event.trained) {
     object["confident"] = event.trained->confident.size(0);
     object["cross_entropy"] = event.losses.cross_entropy;
@@ -69,7 +71,8 @@ nlohmann::json round_metrics(const RoundEvent& event) {
       object["adversarial"] = event.losses.adversarial;
       object["discriminator"] = event.losses.discriminator;
     }
-    object["pictures_per_second"] = static_cast<double>(event.pictures) / event.training_seconds;
+    object["training_seconds"] = event.phases.training;
+    object["pictures_per_second"] = static_cast<double>(event.pictures) / event.phases.training;
   }
   return object;
 }

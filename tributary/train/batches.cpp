@@ -61,29 +61,51 @@ Augmentation settled(const Augmentation& augmentation, const Architecture& netwo
 }
 
 DeviceImages::DeviceImages(const ImageSet& images, torch::Device device)
-    : crop_(images.crop > 0 ? images.crop : std::min(images.height, images.width)) {
-  auto* bytes = const_cast<uint8_t*>(images.pixels.data());  // only read: cloned or copied at once
-  const Tensor host = torch::from_blob(bytes, {images.size(), images.height, images.width, 3}, torch::kUInt8);
-  pixels_ = device.is_cpu() ? host.clone() : host.to(device);
+    : DeviceImages(std::shared_ptr<const ImageSet>(std::shared_ptr<void>(), &images), device) {}
+
+DeviceImages::DeviceImages(ImageSet&& images, torch::Device device)
+    : DeviceImages(std::make_shared<const ImageSet>(std::move(images)), device) {}
+
+DeviceImages::DeviceImages(std::shared_ptr<const ImageSet> images, torch::Device device)
+    : images_(std::move(images)),
+      device_(device),
+      crop_(images_->crop > 0 ? images_->crop : std::min(images_->height, images_->width)) {
+  const int64_t bytes = images_->size() * images_->picture_bytes();
+  const int64_t budget = images_->gpu_bytes >= 0 ? images_->gpu_bytes : free_memory(device) / 2;
+  if (!images_->in_memory() || (device.is_cuda() && bytes > budget)) return;
+  auto* memory = const_cast<uint8_t*>(images_->pixels.data());  // only read
+  pixels_ = torch::from_blob(memory, {images_->size(), images_->height, images_->width, 3}, torch::kUInt8).to(device);
 }
 
-Tensor DeviceImages::middle(const Tensor& pixels) const {
+Tensor DeviceImages::fetch(const Tensor& index) const {
+  const auto options = at::dtype(torch::kUInt8).pinned_memory(device_.is_cuda());
+  Tensor pixels = torch::empty({index.size(0), images_->height, images_->width, 3}, options);
+  const Tensor rows = index.contiguous();
+  copy_pictures(*images_, {rows.data_ptr<int64_t>(), static_cast<size_t>(rows.size(0))}, pixels.data_ptr<uint8_t>());
+  return pixels;
+}
+
+Tensor DeviceImages::bring(const Tensor& fetched) const {
+  return fetched.to(device_, /*non_blocking=*/true);
+}
+
+Tensor DeviceImages::middle_of(const Tensor& pixels) const {
   const int64_t height = pixels.size(1), width = pixels.size(2);
-  if (height == crop_ && width == crop_) return pixels;
+  if (height == crop_ && width == crop_) return as_floats(pixels);
   const auto offset = [&](int64_t length) { return middle_offset(static_cast<int>(length), static_cast<int>(crop_)); };
-  return pixels.narrow(1, offset(height), crop_).narrow(2, offset(width), crop_).contiguous();
+  return as_floats(pixels.narrow(1, offset(height), crop_).narrow(2, offset(width), crop_).contiguous());
 }
 
 Tensor DeviceImages::gather(const Tensor& index) const {
-  return as_floats(middle(pixels_.index_select(0, index.to(pixels_.device()))));
+  return middle_of(resident() ? pixels_.index_select(0, index.to(device_)) : bring(fetch(index.cpu())));
 }
 
 Tensor DeviceImages::rows(int64_t begin, int64_t end) const {
-  return as_floats(middle(pixels_.slice(0, begin, end)));
+  return middle_of(pixels_.slice(0, begin, end));
 }
 
 bool DeviceImages::whole(const Augmentation& augmentation) const {
-  return crop_ == pixels_.size(1) && crop_ == pixels_.size(2) && augmentation.flip <= 0;
+  return crop_ == images_->height && crop_ == images_->width && augmentation.flip <= 0;
 }
 
 Cut DeviceImages::draw_cut(int64_t count, const Augmentation& augmentation, const Random& random) const {
@@ -92,8 +114,8 @@ Cut DeviceImages::draw_cut(int64_t count, const Augmentation& augmentation, cons
   auto numbers = cut.accessor<int64_t, 2>();
   for (int64_t i = 0; i < count; ++i) {
     if (!whole(augmentation)) {
-      numbers[i][0] = places.below(pixels_.size(1) - crop_ + 1);
-      numbers[i][1] = places.below(pixels_.size(2) - crop_ + 1);
+      numbers[i][0] = places.below(images_->height - crop_ + 1);
+      numbers[i][1] = places.below(images_->width - crop_ + 1);
       numbers[i][2] = places.chance(augmentation.flip);
     }
     if (augmentation.grey > 0) numbers[i][3] = colours.chance(augmentation.grey);
@@ -101,10 +123,11 @@ Cut DeviceImages::draw_cut(int64_t count, const Augmentation& augmentation, cons
   return cut;
 }
 
-Tensor DeviceImages::apply_cut(const Tensor& index, const Cut& cut, const Augmentation& augmentation) const {
+Tensor DeviceImages::cut_from(const Tensor& pixels, const Tensor& index, const Cut& cut,
+                              const Augmentation& augmentation) const {
   Tensor result;
   if (whole(augmentation)) {
-    result = gather(index);
+    result = as_floats(pixels.index_select(0, index));
   } else {
     const int64_t count = index.size(0);
     const Tensor along = torch::arange(crop_, cut.options());
@@ -112,16 +135,38 @@ Tensor DeviceImages::apply_cut(const Tensor& index, const Cut& cut, const Augmen
     const Tensor rows = cut.narrow(1, 0, 1) + along;
     const Tensor columns = cut.narrow(1, 1, 1) + mirrored * (crop_ - 1) + (1 - 2 * mirrored) * along;
     result = as_floats(
-        at::index(pixels_, {index.view({count, 1, 1}), rows.view({count, crop_, 1}), columns.view({count, 1, crop_})}));
+        at::index(pixels, {index.view({count, 1, 1}), rows.view({count, crop_, 1}), columns.view({count, 1, crop_})}));
   }
   return augmentation.grey > 0 ? greyed(result, cut.select(1, 3)) : result;
 }
 
+Tensor DeviceImages::apply_cut(const Tensor& index, const Cut& cut, const Augmentation& augmentation) const {
+  return cut_from(pixels_, index, cut, augmentation);
+}
+
+Tensor DeviceImages::apply_cut_to(const Tensor& pixels, const Cut& cut, const Augmentation& augmentation) const {
+  return cut_from(pixels, torch::arange(pixels.size(0), cut.options()), cut, augmentation);
+}
+
 Tensor DeviceImages::augmented(const Tensor& index, const Augmentation& augmentation, Random random) const {
   const Cut cut = upload(draw_cut(index.size(0), augmentation, random), device());
-  Tensor result = apply_cut(index.to(device()), cut, augmentation);
+  Tensor result = resident() ? apply_cut(index.to(device()), cut, augmentation)
+                             : apply_cut_to(bring(fetch(index.cpu())), cut, augmentation);
   if (augmentation.shift > 0 || augmentation.rotation > 0) result = moved(result, augmentation, random.child(0));
   return result.contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+Sweep::Sweep(const DeviceImages& images, int64_t batch)
+    : images_(images), batch_(batch), fetched_((images.size() + batch - 1) / batch, /*ahead=*/true, [this] {
+        const int64_t begin = fetch_from_;
+        fetch_from_ = std::min(begin + batch_, images_.size());
+        return images_.fetch(torch::arange(begin, fetch_from_));
+      }) {}
+
+Tensor Sweep::next() {
+  const int64_t begin = begin_;
+  begin_ = std::min(begin + batch_, images_.size());
+  return images_.resident() ? images_.rows(begin, begin_) : images_.middle_of(images_.bring(fetched_.next()));
 }
 
 Tensor normalise(const Tensor& pixels, const Normalisation& normalisation) {
@@ -133,7 +178,7 @@ Tensor normalise(const Tensor& pixels, const Normalisation& normalisation) {
   return (pixels - channel_constants(mean, pixels)).div_(channel_constants(deviation, pixels));
 }
 
-std::vector<Tensor> views(const Tensor& pixels, const std::vector<SourceModel>& sources) {
+std::vector<Tensor> views(const Tensor& pixels, std::span<const SourceModel> sources) {
   std::vector<Tensor> result;
   for (size_t j = 0; j < sources.size(); ++j) {
     size_t same = 0;

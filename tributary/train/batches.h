@@ -1,11 +1,14 @@
-// Pictures on the compute device: decoded once, normalised and augmented there, whole batches at a time.
+// Pictures on the compute device: normalised and augmented there, whole batches at a time.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tributary/base/options.h"
 #include "tributary/base/random.h"
+#include "tributary/base/read_ahead.h"
 #include "tributary/base/tensor.h"
 #include "tributary/data/image_set.h"
 #include "tributary/model/source_model.h"
@@ -31,41 +34,77 @@ Augmentation settled(const Augmentation& augmentation, const Architecture& netwo
 // mirrored, whether it is grey.
 using Cut = Tensor;
 
-// A set of pictures as one uint8 tensor on the device. Its rows are stored as height, width, channel, which is the
-// channels-last layout that convolutions like best.
+// A set of pictures, ready for the device. Where it fits it lies there as one uint8 tensor, whose rows are stored as
+// height, width, channel, which is the channels-last layout that convolutions like best. A set that is too large for a
+// GPU stays in the host's memory, one that is too large for that in its files: then every batch is brought on its own.
 class DeviceImages {
  public:
+  // `images` must outlive it.
   DeviceImages(const ImageSet& images, torch::Device device);
+  DeviceImages(ImageSet&& images, torch::Device device);
 
-  int64_t size() const { return pixels_.size(0); }
-  torch::Device device() const { return pixels_.device(); }
+  int64_t size() const { return images_->size(); }
+  torch::Device device() const { return device_; }
   // Pixels a side that a network sees.
   int64_t crop() const { return crop_; }
-  // The middle of the pictures at `index` (int64, on any device) or in rows [begin, end), as float [n, 3, crop, crop]
-  // in 0..1.
+  // Whether the whole set lies on the device.
+  bool resident() const { return pixels_.defined(); }
+
+  // The pictures at `index` (int64, on the host) as they are, on the host, uint8 [n, h, w, 3]: what `bring` takes. May
+  // be called from any thread.
+  Tensor fetch(const Tensor& index) const;
+  // Brought to the device, without waiting.
+  Tensor bring(const Tensor& fetched) const;
+
+  // The middle of the pictures at `index` (int64, on any device) or of pictures that were brought, as float
+  // [n, 3, crop, crop] in 0..1.
   Tensor gather(const Tensor& index) const;
+  Tensor middle_of(const Tensor& pixels) const;
+  // Of a set that lies on the device, in rows [begin, end).
   Tensor rows(int64_t begin, int64_t end) const;
   // The same pictures for training: cut out at random places and changed by draws of their own.
   Tensor augmented(const Tensor& index, const Augmentation& augmentation, Random random) const;
   // The two halves of `augmented` where it neither shifts nor rotates: the draws, on the host, and what is done with
-  // them, wherever `index` and `cut` lie.
+  // them, wherever `index` and `cut` lie. The pictures are the set's own, or those that were brought.
   Cut draw_cut(int64_t count, const Augmentation& augmentation, const Random& random) const;
   Tensor apply_cut(const Tensor& index, const Cut& cut, const Augmentation& augmentation) const;
+  Tensor apply_cut_to(const Tensor& pixels, const Cut& cut, const Augmentation& augmentation) const;
 
  private:
-  Tensor middle(const Tensor& pixels) const;
+  DeviceImages(std::shared_ptr<const ImageSet> images, torch::Device device);
+  Tensor cut_from(const Tensor& pixels, const Tensor& index, const Cut& cut, const Augmentation& augmentation) const;
   // Whether every picture is shown whole and as it is, but for its colour.
   bool whole(const Augmentation& augmentation) const;
 
-  Tensor pixels_;
+  std::shared_ptr<const ImageSet> images_;  // somebody else's, or its own
+  torch::Device device_;
   int64_t crop_;
+  Tensor pixels_;  // undefined where they are brought
+};
+
+// The middle of every picture of a set in order, batch by batch, as `gather` gives it. Where batches are brought, the
+// next one is read while one is worked with.
+class Sweep {
+ public:
+  Sweep(const DeviceImages& images, int64_t batch);
+  Sweep(const Sweep&) = delete;
+  Sweep& operator=(const Sweep&) = delete;
+
+  bool done() const { return begin_ >= images_.size(); }
+  Tensor next();
+
+ private:
+  const DeviceImages& images_;
+  int64_t batch_;
+  int64_t begin_ = 0, fetch_from_ = 0;
+  ReadAhead<Tensor> fetched_;
 };
 
 // (x - mean) / deviation, a channel each.
 Tensor normalise(const Tensor& pixels, const Normalisation& normalisation);
 
 // The batch as every source wants it. Sources of equal normalisation share one tensor.
-std::vector<Tensor> views(const Tensor& pixels, const std::vector<SourceModel>& sources);
+std::vector<Tensor> views(const Tensor& pixels, std::span<const SourceModel> sources);
 
 // Batches in one sweep, those too small for BatchNorm not counted.
 inline int64_t batches_a_sweep(int64_t count, int64_t batch) {

@@ -7,32 +7,41 @@
 namespace tributary {
 namespace {
 
-// Pictures at once: what a cache and a GPU like for digits, and fewer of large ones on a CPU, which gains nothing from
-// more and would need gigabytes.
+// Pictures at once: as many small ones as keep a GPU busy, and fewer large ones on a CPU, which gains nothing from more
+// and would need gigabytes.
 int64_t batch_for(const DeviceImages& images) {
-  constexpr int64_t kMost = 256, kPixels = 1 << 20;
-  if (!images.device().is_cpu()) return kMost;
-  return std::clamp<int64_t>(kPixels / (images.crop() * images.crop()), 8, kMost);
+  const int64_t pixels = images.crop() * images.crop();
+  if (images.device().is_cpu()) return std::clamp<int64_t>((1 << 20) / pixels, 8, 256);
+  return std::clamp<int64_t>((1 << 22) / pixels, 256, 4096);
 }
 
 }  // namespace
 
-Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision) {
+std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision) {
   torch::NoGradGuard no_grad;
   const MixedPrecision precision(mixed_precision, images.device());
-  std::vector<Tensor> features, logits;
+  std::vector<std::vector<Tensor>> features(sources.size()), logits(sources.size());
   const int64_t batch = batch_for(images);
-  for (int64_t begin = 0; begin < images.size(); begin += batch) {
-    const Tensor pixels = images.rows(begin, std::min(begin + batch, images.size()));
-    features.push_back(source.features(normalise(pixels, source.info().normalisation)).to(torch::kFloat32));
-    logits.push_back(source.classify(features.back()).to(torch::kFloat32));
+  for (Sweep sweep(images, batch); !sweep.done();) {
+    const std::vector<Tensor> x = views(sweep.next(), sources);
+    const NoAlgorithmSearch quick(x.front().size(0) != batch);
+    for (size_t j = 0; j < sources.size(); ++j) {
+      features[j].push_back(sources[j].features(x[j]).to(torch::kFloat32));
+      logits[j].push_back(sources[j].classify(features[j].back()).to(torch::kFloat32));
+    }
   }
-  return {at::cat(features), at::cat(logits)};
+  std::vector<Outputs> outputs;
+  for (size_t j = 0; j < sources.size(); ++j) outputs.push_back({at::cat(features[j]), at::cat(logits[j])});
+  return outputs;
+}
+
+Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision) {
+  return evaluate({&source, 1}, images, mixed_precision).front();
 }
 
 Tensor evaluate_logits(Ensemble& ensemble, const DeviceImages& images) {
   std::vector<Tensor> logits;
-  for (SourceModel& source : ensemble.sources) logits.push_back(evaluate(source, images).logits);
+  for (const Outputs& outputs : evaluate(ensemble.sources, images)) logits.push_back(outputs.logits);
   return at::stack(logits);
 }
 

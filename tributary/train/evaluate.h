@@ -1,6 +1,7 @@
-// One pass of a source over a whole set, in evaluation mode: features and logits together.
+// One pass over a whole set, in evaluation mode: features and logits together.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "tributary/model/ensemble.h"
@@ -14,7 +15,9 @@ struct Outputs {
 };
 
 // In the order of the set, without gradients, with running statistics: nothing of the model changes.
-// `mixed_precision` computes in bfloat16 on a GPU; what comes out is float32.
+// `mixed_precision` computes in bfloat16 on a GPU; what comes out is float32. Several sources see each batch one after
+// the other, so that pictures are read only once.
+std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision = false);
 Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision = false);
 
 // The logits of every source, [m, n, K].

@@ -9,24 +9,15 @@
 #include "tributary/model/backbone.h"
 #include "tributary/model/device.h"
 #include "tributary/train/evaluate.h"
+#include "tributary/train/recorded_steps.h"
 #include "tributary/train/schedule.h"
 
 namespace tributary {
 namespace {
 
 LabelledImages subset(const LabelledImages& data, const std::vector<int64_t>& index) {
-  LabelledImages part;
-  part.labels.classes = data.labels.classes;
-  part.images.height = data.images.height;
-  part.images.width = data.images.width;
-  part.images.crop = data.images.crop;
-  part.images.pixels.reserve(index.size() * static_cast<size_t>(data.images.picture_bytes()));
-  for (const int64_t i : index) {
-    const uint8_t* picture = data.images.picture(i);
-    part.images.names.push_back(data.images.names[i]);
-    part.images.pixels.insert(part.images.pixels.end(), picture, picture + data.images.picture_bytes());
-    part.labels.values.push_back(data.labels.values[i]);
-  }
+  LabelledImages part{tributary::subset(data.images, index), {data.labels.classes, {}}};
+  for (const int64_t i : index) part.labels.values.push_back(data.labels.values[static_cast<size_t>(i)]);
   return part;
 }
 
@@ -102,23 +93,40 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   const int64_t steps = options.epochs * batches_a_sweep(images.size(), options.batch);
   const int64_t interval = std::max<int64_t>(1, steps / 10);
   const bool mixed = is_mixed(options.precision);
+  // What shifts and rotates draws on the host in the middle of a step, which cannot be recorded.
+  const bool moves = augmentation.shift > 0 || augmentation.rotation > 0;
+  enum Part : size_t { kRows, kCut };
+  Random moving(0);
+  RecordedSteps recorded(
+      device, model.layered() != nullptr && !moves, [&](const StepPlan& plan, std::vector<Noise>& noise) {
+        const Tensor rows = plan.part(kRows);
+        const Tensor pixels = moves ? images.augmented(rows, augmentation, moving)
+                              : plan.pictures().defined()
+                                  ? images.apply_cut_to(plan.pictures(), plan.part(kCut), augmentation)
+                                  : images.apply_cut(rows, plan.part(kCut), augmentation);
+        Tensor logits;
+        {
+          const MixedPrecision precision(mixed, device);
+          const Tensor x = normalise(pixels.contiguous(at::MemoryFormat::ChannelsLast), model.info().normalisation);
+          logits = model.classify(model.features(x, &noise.front())).to(torch::kFloat32);
+        }
+        optimiser.zero_gradients();
+        const Tensor loss = smoothed_cross_entropy(logits, label.index_select(0, rows), options.label_smoothing);
+        loss.backward();
+        optimiser.step(plan.real(0));
+        return loss.detach();
+      });
+  const OwnStream stream(device);
   BestCopy best;
   double accuracy = -1;
   for (int64_t i = 1; i <= steps; ++i) {
     const auto step = static_cast<uint64_t>(i);
-    const Tensor index = upload(sampler.next(), device);
-    const Tensor pixels = images.augmented(index, augmentation, Random(seed, Purpose::kAugment, {step}));
-    Noise noise(Random(seed, Purpose::kDropout, {step}), device);
-    Tensor logits;
-    {
-      const MixedPrecision precision(mixed, device);
-      logits = model.classify(model.features(normalise(pixels, model.info().normalisation), &noise));
-    }
-    optimiser.zero_gradients();
-    const Tensor loss =
-        smoothed_cross_entropy(logits.to(torch::kFloat32), label.index_select(0, index), options.label_smoothing);
-    loss.backward();
-    optimiser.step(decay_factor(i, steps));
+    const Tensor rows = sampler.next();
+    moving = Random(seed, Purpose::kAugment, {step});
+    StepPlan plan({rows, images.draw_cut(rows.size(0), augmentation, moving)},
+                  {static_cast<float>(decay_factor(i, steps))}, {Random(seed, Purpose::kDropout, {step})});
+    if (!images.resident() && !moves) plan.carry(images.fetch(rows));
+    const Tensor loss = recorded.run(plan, /*usual=*/rows.size(0) == options.batch);
     if (i % interval == 0 || i == steps) {
       if (!std::isfinite(loss.item<double>()))
         work_error("step {}: the loss is not finite; try smaller learning rates (--rate-backbone, --rate-head)", i);

@@ -1,0 +1,30 @@
+// Pictures and sources made for timing: their values do not matter, their sizes do.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tributary/base/framing.h"
+#include "tributary/data/image_set.h"
+#include "tributary/model/ensemble.h"
+
+namespace tributary {
+
+// Noise, as a network framed so would get it.
+ImageSet random_pictures(int64_t count, const Framing& framing);
+
+// Sources of random weights.
+Ensemble random_sources(const std::string& architecture, int64_t count, int64_t classes);
+
+double median(std::vector<double> values);
+
+// Seconds that `work` takes.
+template <typename Work>
+double seconds_of(Work work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace tributary
