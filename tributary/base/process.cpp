@@ -1,0 +1,94 @@
+#include "tributary/base/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "tributary/base/error.h"
+
+extern char** environ;
+
+namespace tributary {
+namespace {
+
+// A pipe whose ends other programs do not inherit unless told to.
+class Pipe {
+ public:
+  Pipe() {
+    if (pipe2(ends_.data(), O_CLOEXEC) != 0) work_error("no pipe for another program: {}", std::strerror(errno));
+  }
+  ~Pipe() {
+    close_end(0);
+    close_end(1);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  int end(size_t which) const { return ends_[which]; }
+  void close_end(size_t which) {
+    if (ends_[which] >= 0) close(ends_[which]);
+    ends_[which] = -1;
+  }
+
+ private:
+  std::array<int, 2> ends_ = {-1, -1};
+};
+
+// Reads both until they end, whichever has something first.
+void drain(Pipe& out, Pipe& err, Finished& finished) {
+  std::array<pollfd, 2> waiting = {pollfd{out.end(0), POLLIN, 0}, pollfd{err.end(0), POLLIN, 0}};
+  std::array<std::string*, 2> texts = {&finished.out, &finished.err};
+  std::array<char, 1 << 14> buffer;
+  for (int open = 2; open > 0;) {
+    if (poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) break;
+    for (size_t i = 0; i < waiting.size(); ++i) {
+      if (waiting[i].fd < 0 || (waiting[i].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
+      const ssize_t count = read(waiting[i].fd, buffer.data(), buffer.size());
+      if (count > 0) {
+        texts[i]->append(buffer.data(), static_cast<size_t>(count));
+      } else if (count == 0 || errno != EINTR) {
+        waiting[i].fd = -1;
+        --open;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Finished run_process(const std::vector<std::string>& command) {
+  Pipe out, err;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, out.end(1), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, err.end(1), STDERR_FILENO);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) work_error("{} cannot be started: {}", command.front(), std::strerror(failed));
+  out.close_end(1);
+  err.close_end(1);
+  Finished finished;
+  drain(out, err, finished);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  finished.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return finished;
+}
+
+std::string own_program() {
+  return std::filesystem::read_symlink("/proc/self/exe").string();
+}
+
+}  // namespace tributary
