@@ -1,13 +1,18 @@
+#include <fmt/ranges.h>
+
 #include <filesystem>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
+#include "tributary/data/catalogue.h"
 #include "tributary/data/digits.h"
 #include "tributary/data/encode_png.h"
 #include "tributary/data/idx.h"
+#include "tributary/report/table.h"
 
 namespace tributary::cli {
 namespace {
@@ -16,10 +21,51 @@ namespace fs = std::filesystem;
 
 enum class DigitFormat { kIdx, kPng };
 
+nlohmann::json facts_of(const Benchmark& benchmark, const std::vector<DomainCheck>& checks) {
+  nlohmann::json domains = nlohmann::json::array();
+  bool complete = true;
+  for (size_t i = 0; i < checks.size(); ++i) {
+    const DomainCheck& check = checks[i];
+    complete &= check.problem.empty();
+    domains.push_back({{"name", benchmark.domains[i].name},
+                       {"column", benchmark.domains[i].column},
+                       {"train", check.data.train},
+                       {"test", check.data.test},
+                       {"train_pictures", check.train_pictures},
+                       {"test_pictures", check.test_pictures},
+                       {"classes", check.classes.size()},
+                       {"ok", check.problem.empty()},
+                       {"problem", check.problem}});
+  }
+  return {{"benchmark", benchmark.name},
+          {"architecture", benchmark.architecture},
+          {"complete", complete},
+          {"source", benchmark.source},
+          {"domains", domains}};
+}
+
+void show(const Benchmark& benchmark, const std::vector<DomainCheck>& checks) {
+  std::vector<Column> columns = {{"domain"}, {"found"}, {"pictures", Align::kRight}};
+  if (benchmark.has_test_part) columns.push_back({"for testing", Align::kRight});
+  columns.insert(columns.end(), {{"classes", Align::kRight}, {"state"}});
+  Table table(columns);
+  const auto number = [](int64_t value) { return value > 0 ? thousands(value) : "-"; };
+  for (size_t i = 0; i < checks.size(); ++i) {
+    const DomainCheck& check = checks[i];
+    const auto classes = static_cast<int64_t>(check.classes.size());
+    std::vector<std::string> row = {benchmark.domains[i].name, check.data.train.empty() ? "-" : check.data.train,
+                                    number(check.train_pictures)};
+    if (benchmark.has_test_part) row.push_back(number(check.test_pictures));
+    row.insert(row.end(), {number(classes), check.problem.empty() ? "ok" : check.problem});
+    table.add_row(row);
+  }
+  std::cout << table.to_text();
+}
+
 class Data : public Command {
  public:
   std::string name() const override { return "data"; }
-  std::string summary() const override { return "Make data sets"; }
+  std::string summary() const override { return "Make data sets, and check those of benchmarks"; }
   std::string example() const override { return "tributary data make digits digits/ --pictures 1000"; }
 
   void declare(CLI::App& app) override {
@@ -34,11 +80,48 @@ class Data : public Command {
     table_.choice("", "format", &format_, {{"idx", DigitFormat::kIdx}, {"png", DigitFormat::kPng}},
                   "an IDX pair a part, or class folders of PNG files");
     table_.add_to(*digits);
+    check_ = app.add_subcommand("check", "Say what of a benchmark is there, what is missing and what to do");
+    check_
+        ->add_option("name", benchmark_,
+                     fmt::format("{}, or a .toml file of your own domains", fmt::join(benchmark_names(), ", ")))
+        ->required();
+    check_->add_option("folder", folder_, "where its domains are; a .toml file says so itself");
+    check_table_.flag("", "json", &json_, "print the result as JSON").transient();
+    check_table_.add_to(*check_);
   }
 
   const OptionTable& options() const override { return table_; }
 
   void run() override {
+    if (check_->parsed())
+      check();
+    else
+      make_all_digits();
+  }
+
+ private:
+  // Everything that is found is shown, even where something is missing and the check fails.
+  void check() {
+    check_table_.apply_flags();
+    const Benchmark chosen = benchmark(benchmark_);
+    const bool own = chosen.layout == Layout::kPaths;
+    if (own && !folder_.empty()) input_error("{} says itself where its domains are; leave out {}", benchmark_, folder_);
+    if (!own && folder_.empty())
+      input_error("name the folder of {} too: tributary data check {} FOLDER", chosen.title, chosen.name);
+    const std::vector<DomainCheck> checks = check_domains(chosen, folder_);
+    if (json_)
+      std::cout << facts_of(chosen, checks).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    else
+      show(chosen, checks);
+    std::vector<std::string> problems;
+    for (size_t i = 0; i < checks.size(); ++i)
+      if (!checks[i].problem.empty())
+        problems.push_back(fmt::format("{} ({})", chosen.domains[i].name, checks[i].problem));
+    if (!problems.empty())
+      input_error("{} is not complete: {}; {}", chosen.title, fmt::join(problems, ", "), chosen.source);
+  }
+
+  void make_all_digits() {
     table_.apply_flags();
     std::error_code error;
     if (fs::exists(out_, error) && !(fs::is_directory(out_, error) && fs::is_empty(out_, error)))
@@ -54,7 +137,6 @@ class Data : public Command {
                              thousands(pictures_), thousands(test_pictures_));
   }
 
- private:
   void write(const std::string& folder, const std::string& part, const LabelledImages& data) const {
     if (format_ == DigitFormat::kIdx) {
       make_folder(folder);
@@ -74,6 +156,10 @@ class Data : public Command {
   int64_t pictures_ = 1000, test_pictures_ = 1000, seed_ = 0;
   DigitFormat format_ = DigitFormat::kIdx;
   OptionTable table_;
+  CLI::App* check_ = nullptr;
+  std::string benchmark_, folder_;
+  bool json_ = false;
+  OptionTable check_table_;
 };
 
 }  // namespace

@@ -1,0 +1,102 @@
+// `tributary data check`: what a person sees of a benchmark that is there, and of one that is not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "tests/support/program.h"
+
+namespace tributary {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::run_program;
+using test::TempDir;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// The drawn digits are domains of one's own.
+class DataCheckJourney : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TempDir;
+    const Outcome made = run_program(*folder_, "data make digits digits --pictures 200 --test-pictures 100");
+    ASSERT_EQ(made.code, 0) << made.err;
+    const std::string postal =
+        "[benchmark]\nname = \"drawn\"\narchitecture = \"lenet\"\n"
+        "[[domain]]\nname = \"postal\"\ntrain = \"digits/postal/train-images.idx\"\n"
+        "test = \"digits/postal/test-images.idx\"\n";
+    folder_->write("mine.toml", postal + "[[domain]]\nname = \"signs\"\ntrain = \"digits/signs/train-images.idx\"\n");
+    folder_->write("lonely-images.idx", test::file_text(*folder_ / "digits/signs/train-images.idx"));
+    folder_->write("lonely.toml", postal + "[[domain]]\nname = \"signs\"\ntrain = \"lonely-images.idx\"\n");
+    folder_->folder("office/amazon");
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static Outcome run(const std::string& arguments) { return run_program(*folder_, arguments); }
+
+  static TempDir* folder_;
+};
+
+TempDir* DataCheckJourney::folder_ = nullptr;
+
+TEST_F(DataCheckJourney, ShowsWhatIsThere) {
+  const Outcome shown = run("data check mine.toml");
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_EQ(shown.err, "");
+  EXPECT_THAT(shown.out, HasSubstr("digits/postal/train-images.idx"));
+  EXPECT_THAT(shown.out, HasSubstr("ok"));
+
+  const Outcome told = run("data check mine.toml --json");
+  EXPECT_EQ(told.code, 0) << told.err;
+  const json facts = json::parse(told.out);
+  EXPECT_EQ(facts.at("benchmark"), "drawn");
+  EXPECT_EQ(facts.at("complete"), true);
+  ASSERT_EQ(facts.at("domains").size(), 2u);
+  const json& postal = facts.at("domains")[0];
+  EXPECT_EQ(postal.at("train_pictures"), 200);
+  EXPECT_EQ(postal.at("test_pictures"), 100);
+  EXPECT_EQ(postal.at("classes"), 10);
+  EXPECT_EQ(facts.at("domains")[1].at("test"), "digits/signs/train-images.idx");
+}
+
+TEST_F(DataCheckJourney, SaysWhatIsMissingAndWhatToDo) {
+  const Outcome own = run("data check lonely.toml");
+  EXPECT_EQ(own.code, 2);
+  EXPECT_THAT(own.out, HasSubstr("digits/postal/train-images.idx")) << "what is there is shown all the same";
+  EXPECT_THAT(own.err, StartsWith("tributary data: drawn is not complete: signs (lonely-images.idx has no labels"));
+  EXPECT_EQ(std::count(own.err.begin(), own.err.end(), '\n'), 1) << own.err;
+
+  const Outcome office = run("data check office-31 office --json");
+  EXPECT_EQ(office.code, 2);
+  EXPECT_THAT(office.err, HasSubstr("webcam (no folder webcam in office)"));
+  EXPECT_THAT(office.err, HasSubstr("https://faculty.cc.gatech.edu/~judy/domainadapt/"));
+  EXPECT_EQ(json::parse(office.out).at("complete"), false);
+}
+
+TEST_F(DataCheckJourney, RefusesWhatItCannotCheck) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"data check imagenet digits", "there is no benchmark imagenet"},
+      {"data check office-31", "name the folder of Office-31 too"},
+      {"data check office-31 nowhere", "nowhere is not a folder"},
+      {"data check mine.toml digits", "leave out digits"},
+      {"data check no.toml", "no.toml"},
+      {"data check", "name"},
+  };
+  for (const auto& [arguments, expected] : cases) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_EQ(outcome.out, "") << arguments;
+    EXPECT_THAT(outcome.err, StartsWith("tributary data: ")) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(expected)) << arguments;
+  }
+}
+
+}  // namespace
+}  // namespace tributary
