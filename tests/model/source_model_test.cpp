@@ -137,6 +137,25 @@ TEST(MaskSheet, DrawsTheMasksThatEachNoiseWouldDraw) {
   EXPECT_THROW(drawn[1].mask({2}, 0.5), std::logic_error) << "a mask nobody prepared";
 }
 
+TEST(Noise, NormalNumbersAreNormalAndTheSameFromASheet) {
+  Noise host(Random(5), torch::kCPU);
+  host.mask({3, 3}, 0.5);
+  const Tensor numbers = host.normal({200, 101});
+  EXPECT_NEAR(numbers.mean().item<double>(), 0, 0.02);
+  EXPECT_NEAR(numbers.std().item<double>(), 1, 0.02);
+  EXPECT_NEAR((numbers.abs() > 1.959964).to(torch::kFloat64).mean().item<double>(), 0.05, 0.006);
+  Noise device(torch::tensor(static_cast<int64_t>(Random(5).key()), torch::kInt64));
+  EXPECT_TENSOR_EQ(device.mask({3, 3}, 0.5), host.drawn()[0]);
+  EXPECT_TENSOR_NEAR(device.normal({200, 101}), numbers, 1e-6);
+  std::vector<Noise> sheet = MaskSheet({host}).draw(torch::tensor({static_cast<int64_t>(Random(5).key())}));
+  EXPECT_TENSOR_EQ(sheet[0].mask({3, 3}, 0.5), host.drawn()[0]);
+  EXPECT_TENSOR_NEAR(sheet[0].normal({200, 101}), numbers, 1e-6);
+}
+
+TEST(Noise, QuietDropsNothing) {
+  EXPECT_TENSOR_EQ(Noise::quiet(torch::kCPU).mask({4, 5}, 0.9), torch::ones({4, 5}));
+}
+
 TEST(Architecture, UnknownNamesAreRefusedWithTheKnownOnes) {
   try {
     architecture("alexnet");

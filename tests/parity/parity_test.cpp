@@ -2,6 +2,7 @@
 // written to a file, and the script computes it again from the specification.
 #include <nlohmann/json.hpp>
 
+#include "tests/support/dump.h"
 #include "tests/support/models.h"
 #include "tests/support/python.h"
 #include "tests/support/temp_dir.h"
@@ -9,35 +10,13 @@
 #include "tributary/data/digits.h"
 #include "tributary/methods/selective.h"
 #include "tributary/methods/selective_step.h"
-#include "tributary/model/safetensors.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/schedule.h"
 
 namespace tributary {
 namespace {
 
-class Dump {
- public:
-  void add(const std::string& name, const Tensor& value) {
-    const Tensor kept = value.detach().clone(at::MemoryFormat::Contiguous);
-    const DType type = kept.scalar_type() == torch::kInt64     ? DType::I64
-                       : kept.scalar_type() == torch::kFloat64 ? DType::F64
-                                                               : DType::F32;
-    kept_.push_back(kept);
-    entries_.push_back({name, type, kept.sizes().vec(), {static_cast<const uint8_t*>(kept.data_ptr()), kept.nbytes()}});
-  }
-  void add(const std::string& name, double value) { add(name, torch::tensor(value, torch::kFloat64)); }
-  void add(const std::string& prefix, const NamedTensors& tensors) {
-    for (const NamedTensor& tensor : tensors) add(prefix + tensor.name, tensor.value);
-  }
-  void write(const std::string& path, const nlohmann::json& config) const {
-    write_safetensors(path, entries_, {{"config", config.dump()}});
-  }
-
- private:
-  std::vector<Tensor> kept_;
-  std::vector<TensorEntry> entries_;
-};
+using test::Dump;
 
 nlohmann::json described(const Ensemble& ensemble) {
   nlohmann::json sources = nlohmann::json::array();

@@ -29,14 +29,14 @@ LayeredSource::LayeredSource(const ModelInfo& info, const Init& init, Start clas
                     backbone_.width);
 }
 
-Tensor LayeredSource::features(const Tensor& x, Noise* noise) {
-  if (noise) {
-    std::vector<BatchNorm*> counted = backbone_.network.batch_norms();
-    if (bottleneck_) counted.push_back(&bottleneck_->bn);
-    count_batch(counted);
-  }
-  const Tensor flat = backbone_.network.forward(x, noise);
+Tensor LayeredSource::backbone_features(const Tensor& x, Noise* noise) {
+  if (noise) count_batch(backbone_.network.batch_norms());
+  return backbone_.network.forward(x, noise);
+}
+
+Tensor LayeredSource::bottleneck_features(const Tensor& flat, Noise* noise) {
   if (!bottleneck_) return flat;
+  if (noise) count_batch({&bottleneck_->bn});
   const Tensor phi = bottleneck_->bn(bottleneck_->linear(flat), noise);
   return dropout_ > 0 ? dropout(phi, dropout_, noise) : phi;
 }

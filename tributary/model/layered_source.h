@@ -26,13 +26,19 @@ class LayeredSource : public SourceBody {
   // backbone's. `classifier` is how a weight-normalised classifier starts.
   LayeredSource(const ModelInfo& info, const Init& init, Start classifier);
 
-  Tensor features(const Tensor& x, Noise* noise) override;
+  Tensor features(const Tensor& x, Noise* noise) override {
+    return bottleneck_features(backbone_features(x, noise), noise);
+  }
+  // The two halves of it: F(x), [n, backbone_width()], and B.
+  Tensor backbone_features(const Tensor& x, Noise* noise);
+  Tensor bottleneck_features(const Tensor& flat, Noise* noise);
   Tensor classify(const Tensor& phi) const override;
   TensorList backbone() const override;
   TensorList bottleneck() const override;
   TensorList classifier() const override;
 
   const Network& network() const { return backbone_.network; }
+  Network& network() { return backbone_.network; }
   int64_t backbone_width() const { return backbone_.width; }
   // In evaluation the bottleneck, its BatchNorm and the classifier are one affine map of the backbone's features: this
   // one, in float32.

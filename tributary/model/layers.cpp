@@ -73,7 +73,7 @@ BatchNorm::BatchNorm(int64_t channels)
       num_batches_tracked(torch::zeros({}, torch::kInt64)) {}
 
 Tensor BatchNorm::operator()(const Tensor& x, const Noise* noise) {
-  return at::batch_norm(x, weight, bias, running_mean, running_var, /*training=*/noise != nullptr, 0.1,
+  return at::batch_norm(x, weight, bias, running_mean, running_var, /*training=*/noise != nullptr && !frozen, 0.1,
                         kBatchNormEpsilon, /*cudnn_enabled=*/true);
 }
 
@@ -88,7 +88,8 @@ void BatchNorm::list(const std::string& prefix, TensorList& list) const {
 void count_batch(const std::vector<BatchNorm*>& layers) {
   if (layers.empty()) return;
   std::vector<Tensor> counters;
-  for (const BatchNorm* layer : layers) counters.push_back(layer->num_batches_tracked);
+  for (const BatchNorm* layer : layers)
+    if (!layer->frozen) counters.push_back(layer->num_batches_tracked);
   at::_foreach_add_(counters, 1);
 }
 

@@ -58,6 +58,7 @@ constexpr double kBatchNormEpsilon = 1e-5;
 // counted by whoever runs the whole network, see `count_batch`.
 struct BatchNorm {
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
+  bool frozen = false;  // takes its running statistics in training too
 
   explicit BatchNorm(int64_t channels);
   Tensor operator()(const Tensor& x, const Noise* noise);

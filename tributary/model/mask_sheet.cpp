@@ -14,11 +14,12 @@ MaskSheet::MaskSheet(const std::vector<Noise>& used) {
       const Tensor& mask = used[i].drawn()[k];
       const double drop = used[i].drops()[k];
       const int64_t own = (mask.numel() + 1) / 2;
-      masks.push_back({mask.sizes().vec(), 2 * draws, mask.numel()});
+      masks.push_back({mask.sizes().vec(), 2 * draws, mask.numel(), false});
       position.push_back(torch::arange(in_stream + 1, in_stream + own + 1, torch::kInt64));
       owner.push_back(torch::full({own}, static_cast<int64_t>(i), torch::kInt64));
-      threshold.push_back(torch::full({2 * own}, drop_threshold(drop), torch::kInt64));
-      kept.push_back(torch::full({2 * own}, 1 / (1 - drop), torch::kFloat32));
+      masks.back().normal = drop == kNormal;
+      threshold.push_back(torch::full({2 * own}, drop == kNormal ? 0 : drop_threshold(drop), torch::kInt64));
+      kept.push_back(torch::full({2 * own}, drop == kNormal ? 0 : 1 / (1 - drop), torch::kFloat32));
       in_stream += own;
       draws += own;
     }
@@ -35,13 +36,20 @@ MaskSheet::MaskSheet(const std::vector<Noise>& used) {
 std::vector<Noise> MaskSheet::draw(const Tensor& keys) const {
   TRIBUTARY_CHECK(keys.size(0) == static_cast<int64_t>(masks_.size()), "{} keys for {} noises", keys.size(0),
                   masks_.size());
-  Tensor numbers;
-  if (position_.defined())
-    numbers = (keyed_draws(position_, keys.index_select(0, owner_)) >= threshold_).to(torch::kFloat32).mul_(kept_);
+  Tensor draws, numbers;
+  if (position_.defined()) {
+    draws = keyed_draws(position_, keys.index_select(0, owner_));
+    numbers = (draws >= threshold_).to(torch::kFloat32).mul_(kept_);
+  }
   std::vector<Noise> noises;
   for (const std::vector<Mask>& masks : masks_) {
     std::vector<Tensor> prepared;
-    for (const Mask& mask : masks) prepared.push_back(numbers.narrow(0, mask.begin, mask.count).view(mask.shape));
+    for (const Mask& mask : masks) {
+      const int64_t whole = (mask.count + 1) / 2 * 2;
+      const Tensor own = mask.normal ? normals_from(draws.narrow(0, mask.begin, whole)).narrow(0, 0, mask.count)
+                                     : numbers.narrow(0, mask.begin, mask.count);
+      prepared.push_back(own.view(mask.shape));
+    }
     noises.emplace_back(std::move(prepared), keys.device());
   }
   return noises;

@@ -23,6 +23,7 @@ class MaskSheet {
   struct Mask {
     std::vector<int64_t> shape;
     int64_t begin, count;  // where it lies among all numbers
+    bool normal;           // normal numbers instead
   };
   std::vector<std::vector<Mask>> masks_;  // of each noise
   Tensor position_, owner_;               // int64 [draws]: place in its stream, noise it belongs to

@@ -2,6 +2,8 @@
 
 #include <c10/util/accumulate.h>
 
+#include <cmath>
+
 #include "tributary/base/error.h"
 #include "tributary/model/device.h"
 
@@ -32,14 +34,38 @@ int64_t drop_threshold(double drop) {
   return static_cast<int64_t>(drop * 4294967296.0);
 }
 
-Tensor Noise::drawn_on_device(int64_t count, double drop) {
-  const int64_t draws = (count + 1) / 2;
-  const Tensor position = torch::arange(position_ + 1, position_ + draws + 1, key_.options());
-  position_ += draws;
-  const Tensor kept = keyed_draws(position, key_).narrow(0, 0, count) >= drop_threshold(drop);
-  return kept.to(torch::kFloat32).mul_(1 / (1 - drop));
+Tensor normals_from(const Tensor& draws) {
+  constexpr double kRange = 4294967296.0;
+  const Tensor pairs = draws.view({-1, 2}).to(torch::kFloat64);
+  const Tensor radius = (((pairs.select(1, 0) + 0.5) / kRange).log() * -2).sqrt();
+  const Tensor angle = pairs.select(1, 1) * (2 * M_PI / kRange);
+  return at::stack({radius * angle.cos(), radius * angle.sin()}, 1).view({-1}).to(torch::kFloat32);
 }
 
+Noise Noise::quiet(torch::Device device) {
+  Noise noise(Random(0), device);
+  noise.quiet_ = true;
+  return noise;
+}
+
+Tensor Noise::device_draws(int64_t draws) {
+  const Tensor position = torch::arange(position_ + 1, position_ + draws + 1, key_.options());
+  position_ += draws;
+  return keyed_draws(position, key_);
+}
+
+Tensor Noise::host_draws(int64_t draws) {
+  Tensor halves = torch::empty({2 * draws}, torch::kInt64);
+  int64_t* value = halves.data_ptr<int64_t>();
+  for (int64_t i = 0; i < draws; ++i) {
+    const uint64_t bits = stream_.bits();
+    value[2 * i] = static_cast<int64_t>(bits & 0xffffffff);
+    value[2 * i + 1] = static_cast<int64_t>(bits >> 32);
+  }
+  return halves;
+}
+
+// Without the detour over whole numbers: on a CPU this is a fair share of a small network's step.
 Tensor Noise::drawn_on_host(torch::IntArrayRef shape, double drop) {
   Tensor mask = torch::empty(shape, torch::kFloat32);
   float* value = mask.data_ptr<float>();
@@ -54,20 +80,34 @@ Tensor Noise::drawn_on_host(torch::IntArrayRef shape, double drop) {
   return upload(mask, device_);
 }
 
-Tensor Noise::mask(torch::IntArrayRef shape, double drop) {
-  Tensor mask;
+// What was prepared, or a fresh draw; written down either way.
+Tensor Noise::take(torch::IntArrayRef shape, double drop) {
+  const int64_t count = c10::multiply_integers(shape), draws = (count + 1) / 2;
+  Tensor taken;
   if (prepared_) {
-    TRIBUTARY_CHECK(drawn_.size() < prepared_->size(), "mask {} of {}", drawn_.size(), prepared_->size());
-    mask = (*prepared_)[drawn_.size()];
-    TRIBUTARY_CHECK(mask.sizes() == shape, "a mask was prepared for another layer");
+    TRIBUTARY_CHECK(drawn_.size() < prepared_->size(), "draw {} of {}", drawn_.size(), prepared_->size());
+    taken = (*prepared_)[drawn_.size()];
+    TRIBUTARY_CHECK(taken.sizes() == shape, "what was prepared is for another layer");
+  } else if (drop == kNormal) {
+    const Tensor numbers = key_.defined() ? device_draws(draws) : host_draws(draws);
+    taken = normals_from(numbers).narrow(0, 0, count).view(shape).to(device_);
   } else if (key_.defined()) {
-    mask = drawn_on_device(c10::multiply_integers(shape), drop).view(shape);
+    const Tensor kept = device_draws(draws).narrow(0, 0, count) >= drop_threshold(drop);
+    taken = kept.to(torch::kFloat32).mul_(1 / (1 - drop)).view(shape);
   } else {
-    mask = drawn_on_host(shape, drop);
+    taken = drawn_on_host(shape, drop);
   }
-  drawn_.push_back(mask);
+  drawn_.push_back(taken);
   drops_.push_back(drop);
-  return mask;
+  return taken;
+}
+
+Tensor Noise::mask(torch::IntArrayRef shape, double drop) {
+  return quiet_ ? torch::ones(shape, at::device(device_).dtype(torch::kFloat32)) : take(shape, drop);
+}
+
+Tensor Noise::normal(torch::IntArrayRef shape) {
+  return take(shape, kNormal);
 }
 
 }  // namespace tributary

@@ -24,23 +24,32 @@ class Noise {
   Noise(std::vector<Tensor> prepared, torch::Device device)
       : stream_(0), device_(device), prepared_(std::move(prepared)) {}
 
+  // Drops nothing: a training pass that differs from an evaluation by its batch statistics alone.
+  static Noise quiet(torch::Device device);
+
   // A mask of the given shape: 0 with probability `drop`, else 1 / (1 - drop).
   Tensor mask(torch::IntArrayRef shape, double drop);
+  // Standard normal numbers. Equal on host and device but for the rounding of logarithm and cosine.
+  Tensor normal(torch::IntArrayRef shape);
 
   // A number for those who draw from a generator of their own; there is none on the device.
   uint64_t seed() { return stream_.bits(); }
 
-  // Every mask drawn so far, in order, and its probability of a zero.
+  // Everything drawn so far, in order, and a mask's probability of a zero, or kNormal.
   const std::vector<Tensor>& drawn() const { return drawn_; }
   const std::vector<double>& drops() const { return drops_; }
   torch::Device device() const { return device_; }
 
  private:
+  Tensor take(torch::IntArrayRef shape, double drop);
+  // 32-bit numbers, int64 [2 draws].
+  Tensor host_draws(int64_t draws);
+  Tensor device_draws(int64_t draws);
   Tensor drawn_on_host(torch::IntArrayRef shape, double drop);
-  Tensor drawn_on_device(int64_t count, double drop);
 
   Random stream_;
   torch::Device device_;
+  bool quiet_ = false;
   Tensor key_;            // undefined where masks are drawn on the host
   int64_t position_ = 0;  // draws from the key so far
   std::optional<std::vector<Tensor>> prepared_;
@@ -52,5 +61,9 @@ class Noise {
 Tensor keyed_draws(const Tensor& position, const Tensor& key);
 // The number below which a draw means zero.
 int64_t drop_threshold(double drop);
+// In place of a probability: the numbers are normal ones.
+constexpr double kNormal = -1;
+// Normal numbers from as many 32-bit ones, two by two (Box and Muller).
+Tensor normals_from(const Tensor& draws);
 
 }  // namespace tributary

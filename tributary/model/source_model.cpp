@@ -46,6 +46,10 @@ void SourceModel::to(torch::Device device) {
   for (NamedTensor& tensor : state()) tensor.value.set_data(tensor.value.detach().to(device));
 }
 
+LayeredSource* SourceModel::layered() {
+  return dynamic_cast<LayeredSource*>(body_.get());
+}
+
 const LayeredSource* SourceModel::layered() const {
   return dynamic_cast<const LayeredSource*>(body_.get());
 }

@@ -44,6 +44,7 @@ class SourceModel {
 
   // The body, if it is of our own layers, or TorchScript; else null.
   const LayeredSource* layered() const;
+  LayeredSource* layered();
   const ScriptedSource* scripted() const;
 
  private:

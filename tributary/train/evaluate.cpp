@@ -5,23 +5,18 @@
 #include "tributary/model/accelerator.h"
 
 namespace tributary {
-namespace {
 
-// Pictures at once: as many small ones as keep a GPU busy, and fewer large ones on a CPU, which gains nothing from more
-// and would need gigabytes.
-int64_t batch_for(const DeviceImages& images) {
+int64_t evaluation_batch(const DeviceImages& images) {
   const int64_t pixels = images.crop() * images.crop();
   if (images.device().is_cpu()) return std::clamp<int64_t>((1 << 20) / pixels, 8, 256);
   return std::clamp<int64_t>((1 << 22) / pixels, 256, 4096);
 }
 
-}  // namespace
-
 std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision) {
   torch::NoGradGuard no_grad;
   const MixedPrecision precision(mixed_precision, images.device());
   std::vector<std::vector<Tensor>> features(sources.size()), logits(sources.size());
-  const int64_t batch = batch_for(images);
+  const int64_t batch = evaluation_batch(images);
   for (Sweep sweep(images, batch); !sweep.done();) {
     const std::vector<Tensor> x = views(sweep.next(), sources);
     const NoAlgorithmSearch quick(x.front().size(0) != batch);

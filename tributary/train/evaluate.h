@@ -14,6 +14,10 @@ struct Outputs {
   Tensor logits;    // [n, K]
 };
 
+// Pictures that a pass in evaluation takes at once: as many small ones as keep a GPU busy, and fewer large ones on a
+// CPU, which gains nothing from more and would need gigabytes.
+int64_t evaluation_batch(const DeviceImages& images);
+
 // In the order of the set, without gradients, with running statistics: nothing of the model changes.
 // `mixed_precision` computes in bfloat16 on a GPU; what comes out is float32. Several sources see each batch one after
 // the other, so that pictures are read only once.
