@@ -6,6 +6,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
+#include "tributary/methods/registry.h"
 #include "tributary/methods/selective.h"
 #include "tributary/model/model_file.h"
 #include "tributary/report/observers.h"
@@ -52,10 +53,16 @@ class Adapt : public Command {
                  "least one");
     table_.text("", "target", &target_, "unlabelled pictures: a folder, a list file or NAME-images.idx");
     table_.text("", "run", &run_, "folder for the run; runs/DOMAIN, after the target, if not given").transient();
+    table_.text("", "test", &test_,
+                "labelled pictures of the target, only to show the accuracy after every round; no method sees them");
     table_.text("", "oracle_labels", &oracle_,
                 "labelled pictures equal to the target's: runs the selective oracle, which trains on what is labelled "
                 "right; not for use, but to see the ceiling");
+    table_.text("adapt", "method", &method_, "how to adapt: " + method_names());
+    table_.integer("adapt", "epochs", &epochs_, 0, 100000,
+                   "passes over the target set, of a method other than selective; 0 takes its own");
     tributary::declare(table_, options_);
+    for (const MethodEntry& entry : compared_) entry.declare(table_);
     data_.declare(table_);
     tributary::declare(table_, import_);
     table_.add_to(app);
@@ -66,6 +73,7 @@ class Adapt : public Command {
   void run() override {
     common_.read_config(table_);
     settle(table_, options_);
+    const std::unique_ptr<Method> method = make_method();
     if (sources_.empty()) input_error("name the source models, each with --source FILE");
     if (target_.empty()) input_error("name the unlabelled pictures with --target");
     if (run_.empty()) run_ = "runs/" + domain_of(target_);
@@ -86,6 +94,8 @@ class Adapt : public Command {
     if (oracle && oracle->images.size() != target.size())
       input_error("{} has {} labels for {} pictures of {}; the oracle needs one for each", oracle_,
                   thousands(oracle->images.size()), thousands(target.size()), target_);
+    std::optional<LabelledImages> test;
+    if (!test_.empty()) test = load_labelled(test_, load_options, ensemble.classes());
     if (target.size() < 2)
       input_error("{} has {} picture{}; adaptation needs at least 2", target_, target.size(),
                   target.size() == 1 ? "" : "s");
@@ -96,32 +106,76 @@ class Adapt : public Command {
     ProgressObserver shown(progress);
     MetricsObserver metrics(folder);
     LastRound last;
-    Observers observers({&shown, &metrics, &last});
+    LabelFreePick pick;
+    std::optional<AccuracyObserver> accuracy;
+    std::vector<Observer*> listeners = {&shown, &metrics, &last, &pick};
+    if (test) listeners.push_back(&accuracy.emplace(*test, device));
+    Observers observers(listeners);
     if (oracle)
       adapt_with_oracle(ensemble, target, oracle->labels, options_, observers);
     else
-      SelectiveSelfTraining(options_).adapt(ensemble, target, observers);
+      method->adapt(ensemble, target, observers);
     progress.finish();
 
     save_ensemble(folder.file("model.safetensors"), ensemble);
     write_file_atomically(
         folder.file("predictions.csv"),
         predictions_text(target, bad, ensemble, last.last.probabilities, last.last.logits, PredictionFormat::kCsv));
-    folder.finish(summary_of(last, bad));
+    nlohmann::json summary = summary_of(last, bad);
+    if (accuracy) summary["accuracy"] = accuracies(*accuracy, pick.round());
+    folder.finish(summary);
     show(folder.summary());
   }
 
  private:
+  std::string method_names() const {
+    std::string names = "selective";
+    for (const MethodEntry& entry : compared_) names += ", " + entry.name;
+    return names;
+  }
+
+  std::unique_ptr<Method> make_method() const {
+    if (method_ == "selective") return std::make_unique<SelectiveSelfTraining>(options_);
+    for (const MethodEntry& entry : compared_) {
+      if (entry.name != method_) continue;
+      if (!oracle_.empty()) input_error("--oracle-labels belongs to --method selective; {} has no oracle", method_);
+      BaselineOptions common;
+      common.seed = static_cast<uint64_t>(options_.seed);
+      common.benchmark = options_.benchmark;
+      common.epochs = epochs_;
+      if (table_.given("batch")) common.batch = options_.batch;
+      common.rate_backbone = options_.rate_backbone;
+      if (table_.given("rate_bottleneck")) common.rate_bottleneck = options_.rate_bottleneck;
+      common.augmentation = options_.augmentation;
+      common.precision = options_.precision;
+      common.record = options_.record;
+      return entry.make(common);
+    }
+    input_error("--method {}: choose one of {}", printable(method_), method_names());
+  }
+
+  static nlohmann::json accuracies(const AccuracyObserver& accuracy, int64_t picked) {
+    nlohmann::json rounds = nlohmann::json::array();
+    for (const double share : accuracy.rounds()) rounds.push_back(100 * share);
+    return {{"last", 100 * accuracy.last()},
+            {"label_free", {{"round", picked}, {"accuracy", rounds[static_cast<size_t>(picked)]}}},
+            {"best_with_labels", 100 * accuracy.oracle_best()},
+            {"rounds", rounds}};
+  }
+
   nlohmann::json summary_of(const LastRound& last, const std::vector<SetAside>& bad) const {
     nlohmann::json sources = nlohmann::json::array();
-    const Tensor share = normalised_weights(last.last.weights).cpu();
+    const Tensor share =
+        last.last.weights.defined()
+            ? normalised_weights(last.last.weights).cpu()
+            : torch::full({last.last.ensemble->size()}, 1.0 / static_cast<double>(last.last.ensemble->size()));
     for (int64_t j = 0; j < last.last.ensemble->size(); ++j)
       sources.push_back({{"name", last.last.ensemble->sources[j].info().name},
                          {"file", sources_[j]},
                          {"weight", share[j].item<double>()}});
     const auto changed = (last.initial.probabilities.argmax(-1) != last.last.probabilities.argmax(-1));
     return {{"run", run_},
-            {"method", oracle_.empty() ? "selective" : "selective-oracle"},
+            {"method", oracle_.empty() ? method_ : "selective-oracle"},
             {"pictures", last.last.probabilities.size(0)},
             {"set_aside", bad.size()},
             {"rounds", last.last.rounds},
@@ -147,6 +201,9 @@ class Adapt : public Command {
     Table table({{"source"}, {"weight", Align::kRight}});
     for (const auto& source : summary.at("sources"))
       table.add_row({source.at("name"), fmt::format("{:.3f}", source.at("weight").get<double>())});
+    if (summary.contains("accuracy"))
+      std::cout << fmt::format("accuracy {:.1f} % in the last round\n\n",
+                               summary.at("accuracy").at("last").get<double>());
     std::cout << table.to_text()
               << fmt::format(
                      "\n{} pictures, {} rounds, {}; {} % of the predictions changed since the start\nmodel        "
@@ -160,8 +217,11 @@ class Adapt : public Command {
   DataOptions data_;
   ImportOptions import_;
   SelectiveOptions options_;
+  std::vector<MethodEntry> compared_ = compared_methods();
+  std::string method_ = "selective";
+  int64_t epochs_ = 0;
   std::vector<std::string> sources_;
-  std::string target_, run_, oracle_;
+  std::string target_, run_, oracle_, test_;
   OptionTable table_;
 };
 

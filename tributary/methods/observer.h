@@ -38,13 +38,13 @@ struct PhaseSeconds {
 struct RoundEvent {
   int64_t round = 0, rounds = 0;
   std::map<std::string, std::vector<double>> means;  // of losses, a source each or one for all
-  double seconds = 0;             // since the last event of this kind
-  PhaseSeconds phases;            // of these
-  int64_t pictures = 0;           // that went through a source in training, forward and backward
-  Ensemble* ensemble = nullptr;   // the models as they are now, mixture included
-  Tensor logits;                  // [m, n, K] over the target set
-  Tensor probabilities;           // [n, K], the mixture
-  Tensor weights;                 // [m], raw; undefined where the method has none
+  double seconds = 0;                                // since the last event of this kind
+  PhaseSeconds phases;                               // of these
+  int64_t pictures = 0;                              // that went through a source in training, forward and backward
+  Ensemble* ensemble = nullptr;                      // the models as they are now, mixture included
+  Tensor logits;                                     // [m, n, K] over the target set
+  Tensor probabilities;                              // [n, K], the mixture
+  Tensor weights;                                    // [m], raw; undefined where the method has none
   // Selective self-training alone.
   const Selection* trained = nullptr;  // what this round trained on; null in round 0
   MeanLosses losses;

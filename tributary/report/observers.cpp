@@ -27,6 +27,11 @@ std::string head_of(int64_t round, int64_t rounds) {
   return fmt::format("round {:>{}}/{}", round, std::to_string(rounds).size(), rounds);
 }
 
+std::string speed_of(const RoundEvent& event) {
+  return fmt::format("{} pictures/s",
+                     thousands(static_cast<int64_t>(static_cast<double>(event.pictures) / event.phases.training)));
+}
+
 }  // namespace
 
 void ProgressObserver::on_step(const StepEvent& event) {
@@ -36,15 +41,18 @@ void ProgressObserver::on_step(const StepEvent& event) {
 }
 
 void ProgressObserver::on_round(const RoundEvent& event) {
-  if (event.round == 0) {
+  if (!event.score.defined()) {
+    facts_ = event.round == 0 ? fmt::format("{} pictures", thousands(event.probabilities.size(0))) : "";
+    for (const auto& [name, means] : event.means) facts_ += fmt::format("{} {:.2f}   ", name, mean_of(means));
+    if (event.round > 0) facts_ += speed_of(event);
+  } else if (event.round == 0) {
     facts_ = fmt::format("confident {} of {} at the start", thousands(event.initial_confident),
                          thousands(event.probabilities.size(0)));
   } else {
     facts_ = fmt::format("confident {} of {}   IM {:.2f}", thousands(event.trained->confident.size(0)),
                          thousands(event.probabilities.size(0)), mean_of(event.losses.information));
     if (event.losses.aligned) facts_ += fmt::format("   align {:.2f}", event.losses.adversarial);
-    facts_ += fmt::format("   {} pictures/s",
-                          thousands(static_cast<int64_t>(static_cast<double>(event.pictures) / event.phases.training)));
+    facts_ += "   " + speed_of(event);
   }
   progress_.milestone(head_of(event.round, event.rounds), facts_);
 }
@@ -53,16 +61,25 @@ nlohmann::json round_metrics(const RoundEvent& event) {
   nlohmann::json object = {{"round", event.round},
                            {"rounds", event.rounds},
                            {"pictures", event.probabilities.size(0)},
-                           {"initial_confident", event.initial_confident},
-                           {"weights", numbers(event.weights)},
-                           {"weight_sum", event.weights.abs().sum().item<double>()},
-                           {"mean_confidence", std::get<0>(event.score.max(-1)).mean().item<double>()},
                            {"entropy", entropy(event.probabilities).mean().item<double>()},
                            {"marginal_entropy", entropy(event.probabilities.mean(0)).item<double>()},
                            {"seconds", event.seconds},
                            {"evaluation_seconds", event.phases.evaluation},
                            {"weights_seconds", event.phases.weights},
                            {"labels_seconds", event.phases.labels}};
+  if (event.weights.defined()) {
+    object["weights"] = numbers(event.weights);
+    object["weight_sum"] = event.weights.abs().sum().item<double>();
+  }
+  for (const auto& [name, means] : event.means) object[name] = means;
+  if (event.score.defined()) {
+    object["initial_confident"] = event.initial_confident;
+    object["mean_confidence"] = std::get<0>(event.score.max(-1)).mean().item<double>();
+  }
+  if (event.round > 0) {
+    object["training_seconds"] = event.phases.training;
+    object["pictures_per_second"] = static_cast<double>(event.pictures) / event.phases.training;
+  }
   if (event.trained) {
     object["confident"] = event.trained->confident.size(0);
     object["cross_entropy"] = event.losses.cross_entropy;
@@ -71,8 +88,6 @@ nlohmann::json round_metrics(const RoundEvent& event) {
       object["adversarial"] = event.losses.adversarial;
       object["discriminator"] = event.losses.discriminator;
     }
-    object["training_seconds"] = event.phases.training;
-    object["pictures_per_second"] = static_cast<double>(event.pictures) / event.phases.training;
   }
   return object;
 }
@@ -87,6 +102,15 @@ AccuracyObserver::AccuracyObserver(const LabelledImages& test, torch::Device dev
 void AccuracyObserver::on_round(const RoundEvent& event) {
   torch::NoGradGuard no_grad;
   rounds_.push_back(accuracy_of(combine(evaluate_logits(*event.ensemble, images_), event.ensemble->mixture), label_));
+}
+
+void LabelFreePick::on_round(const RoundEvent& event) {
+  torch::NoGradGuard no_grad;
+  losses_.push_back(information_loss(event.probabilities).item<double>());
+}
+
+int64_t LabelFreePick::round() const {
+  return std::min_element(losses_.begin(), losses_.end()) - losses_.begin();
 }
 
 double AccuracyObserver::oracle_best() const {

@@ -52,4 +52,15 @@ class AccuracyObserver : public Observer {
   std::vector<double> rounds_;
 };
 
+// Picks a round without labels: the one whose mixture is most certain about every picture and most diverse about all of
+// them, that is of the least information loss (Eq. 12) on the target set.
+class LabelFreePick : public Observer {
+ public:
+  void on_round(const RoundEvent& event) override;
+  int64_t round() const;
+
+ private:
+  std::vector<double> losses_;
+};
+
 }  // namespace tributary

@@ -1,0 +1,95 @@
+#include <gmock/gmock.h>
+
+#include "tests/support/models.h"
+#include "tests/support/tensors.h"
+#include "tributary/methods/baselines.h"
+#include "tributary/train/schedule.h"
+
+namespace tributary {
+namespace {
+
+struct Recorder : Observer {
+  std::vector<RoundEvent> rounds;
+  int64_t steps = 0;
+  void on_step(const StepEvent&) override { ++steps; }
+  void on_round(const RoundEvent& event) override { rounds.push_back(event); }
+};
+
+BaselineOptions quick() {
+  BaselineOptions options;
+  options.epochs = 2;
+  options.batch = 8;
+  return options;
+}
+
+std::unique_ptr<Method> shot(const BaselineOptions& common, const std::string& beta = "") {
+  const MethodEntry entry = shot_method();
+  OptionTable table;
+  entry.declare(table);
+  if (!beta.empty()) {
+    table.read_toml_text("[shot]\nshot_beta = " + beta, "test");
+    table.apply_toml();
+  }
+  return entry.make(common);
+}
+
+// Spec 02, unit test 5.
+TEST(Shot, MovesTheFeaturesAndLeavesTheClassifierAsItWas) {
+  Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+  const NamedTensors classifier = copy_of(ensemble.sources[1].classifier_parameters());
+  const NamedTensors before = copy_of(ensemble.sources[1].state());
+  Recorder recorder;
+  shot(quick())->adapt(ensemble, test::noise_pictures(30), recorder);
+  ASSERT_EQ(recorder.rounds.size(), 3u);
+  EXPECT_EQ(recorder.steps, 2 * 2 * 4) << "sources, epochs, batches of 8, 8, 8 and 6";
+  EXPECT_EQ(ensemble.mixture.rule, Combination::kMeanProbability);
+  const NamedTensors now = ensemble.sources[1].classifier_parameters();
+  for (size_t i = 0; i < now.size(); ++i) EXPECT_TENSOR_EQ(now[i].value.detach(), classifier[i].value);
+  int moved = 0;
+  const NamedTensors after = ensemble.sources[1].state();
+  for (size_t i = 0; i < after.size(); ++i) moved += !torch::equal(after[i].value.detach(), before[i].value);
+  EXPECT_EQ(moved, static_cast<int>(after.size() - classifier.size())) << "all but the classifier";
+  EXPECT_NEAR(decay_factor(100, 100), 0.165560, 1e-6);
+}
+
+TEST(Shot, RepeatsItselfAndFollowsTheSeed) {
+  const auto adapted = [](uint64_t seed) {
+    Ensemble ensemble = test::small_ensemble({"lenet"});
+    BaselineOptions options = quick();
+    options.seed = seed;
+    Recorder recorder;
+    shot(options)->adapt(ensemble, test::noise_pictures(20), recorder);
+    return recorder.rounds.back().probabilities;
+  };
+  EXPECT_TENSOR_EQ(adapted(1), adapted(1));
+  EXPECT_GT(test::distance(adapted(1), adapted(2)), 1e-5);
+}
+
+// Spec 02, unit test 6: with beta 0 labels play no part, so that they may be anything.
+TEST(Shot, WithoutLabelsMaximisesInformationAlone) {
+  const auto losses = [](const std::string& beta) {
+    Ensemble ensemble = test::small_ensemble({"lenet"});
+    Recorder recorder;
+    shot(quick(), beta)->adapt(ensemble, test::noise_pictures(24), recorder);
+    return recorder.rounds.back().means;
+  };
+  const auto without = losses("0.0"), with = losses("0.5");
+  EXPECT_EQ(without.at("cross_entropy").front(), 0);
+  EXPECT_GT(with.at("cross_entropy").front(), 0);
+}
+
+// Spec 01: nothing changes, and the rule is the mean of the probabilities.
+TEST(SourceEnsemble, LeavesEverySourceAsItWas) {
+  Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+  const NamedTensors before = copy_of(ensemble.sources[1].state());
+  Recorder recorder;
+  const MethodEntry entry = source_ensemble_method();
+  entry.make(quick())->adapt(ensemble, test::noise_pictures(10), recorder);
+  ASSERT_EQ(recorder.rounds.size(), 1u);
+  const NamedTensors after = ensemble.sources[1].state();
+  for (size_t i = 0; i < after.size(); ++i) EXPECT_TENSOR_EQ(after[i].value.detach(), before[i].value);
+  EXPECT_TENSOR_NEAR(recorder.rounds[0].probabilities, recorder.rounds[0].logits.softmax(-1).mean(0), 1e-6);
+}
+
+}  // namespace
+}  // namespace tributary

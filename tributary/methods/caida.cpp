@@ -1,0 +1,122 @@
+// CAiDA (Dong et al., NeurIPS 2021; spec 07): all sources together, labelled by way of confident anchors.
+//
+// The sources' logits are mixed by one weight each, a softmax over the sources. Before each round the whole target set
+// is labelled from fused features that were drawn towards a confident neighbour. Beside the information of the mixture,
+// the sources are asked to agree about what each class looks like.
+#include <cmath>
+
+#include "tributary/adapt/anchors.h"
+#include "tributary/adapt/centroids.h"
+#include "tributary/base/error.h"
+#include "tributary/methods/baselines.h"
+#include "tributary/methods/joint_learner.h"
+#include "tributary/model/device.h"
+#include "tributary/model/layered_source.h"
+
+namespace tributary {
+namespace {
+
+struct CaidaOptions {
+  double labels = 0.7;
+  double relations = 0.01;
+  AnchorSearch search = AnchorSearch::kWalk;
+  ShareOptions shares;
+};
+
+class CaidaLearner : public JointLearner {
+ public:
+  CaidaLearner(Ensemble& ensemble, const JointSettings& settings, std::vector<Tensor> raw, const DeviceImages& images,
+               uint64_t seed, const CaidaOptions& options)
+      : JointLearner(ensemble, settings, std::move(raw)), images_(images), seed_(seed), options_(options) {
+    labels_ = torch::zeros({images.size()}, at::device(images.device()).dtype(torch::kInt64));
+  }
+
+  Tensor weights() const override { return softmax_weights(raw_[0], raw_[1]); }
+
+  void begin_round(int64_t round, const std::vector<Outputs>& target) override {
+    torch::NoGradGuard no_grad;
+    const Tensor current = weights();
+    std::vector<Tensor> features, logits;
+    for (const Outputs& source : target) {
+      features.push_back(source.features);
+      logits.push_back(source.logits);
+    }
+    const Tensor shares =
+        draw_shares(images_.size(), options_.shares, Random(seed_, Purpose::kMixup, {static_cast<uint64_t>(round)}));
+    labels_.copy_(anchored_labels(fused(logits, current).softmax(1), with_one_normalised(fused(features, current)),
+                                  fused_backbones(current), upload(shares, images_.device()), options_.search)
+                      .labels);
+  }
+
+ protected:
+  Tensor labels(const Tensor& rows, const Tensor&) const override { return labels_.index_select(0, rows); }
+
+ private:
+  // sum_j w_j F_j(x) over the target set, in evaluation: fused batch by batch, because backbones are wide.
+  Tensor fused_backbones(const Tensor& weights) {
+    const MixedPrecision precision(settings_.mixed, images_.device());
+    std::vector<Tensor> parts;
+    const int64_t batch = evaluation_batch(images_);
+    for (Sweep sweep(images_, batch); !sweep.done();) {
+      const std::vector<Tensor> x = views(sweep.next(), ensemble_.sources);
+      const NoAlgorithmSearch quick(x.front().size(0) != batch);
+      std::vector<Tensor> flat;
+      for (size_t j = 0; j < x.size(); ++j)
+        flat.push_back(ensemble_.sources[j].layered()->backbone_features(x[j], nullptr).to(torch::kFloat32));
+      parts.push_back(fused(flat, weights));
+    }
+    return at::cat(parts);
+  }
+
+  const DeviceImages& images_;
+  uint64_t seed_;
+  CaidaOptions options_;
+  Tensor labels_;  // int64 [n]
+};
+
+class Caida : public JointMethod {
+ public:
+  Caida(const BaselineOptions& common, const CaidaOptions& options) : JointMethod(common), options_(options) {}
+
+ protected:
+  std::unique_ptr<JointLearner> learner(Ensemble& ensemble, const DeviceImages& images, const Course& course,
+                                        JointSettings settings) const override {
+    for (const SourceModel& source : ensemble.sources)
+      if (!source.layered())
+        input_error("caida needs sources of our own layers, whose backbones it can look into; {} is not one",
+                    source.info().name);
+    settings.loss = {options_.labels, options_.relations};
+    const double deviation = std::sqrt(2.0 / static_cast<double>(ensemble.size() + 1));  // Xavier, for Linear(m, 1)
+    Random random(course.seed, Purpose::kWeights);
+    std::vector<float> scores;
+    for (int64_t j = 0; j < ensemble.size(); ++j) scores.push_back(static_cast<float>(deviation * random.normal()));
+    std::vector<Tensor> raw = {trained_tensor(scores, images.device()), trained_tensor({0}, images.device())};
+    return std::make_unique<CaidaLearner>(ensemble, settings, std::move(raw), images, course.seed, options_);
+  }
+
+ private:
+  CaidaOptions options_;
+};
+
+}  // namespace
+
+MethodEntry caida_method() {
+  const auto options = std::make_shared<CaidaOptions>();
+  return {"caida", "CAiDA", "one mixture of all sources with trained weights, and labels from confident anchors",
+          [options](OptionTable& table) {
+            table.number("caida", "caida_labels", &options->labels, 0, 1e6, "weight of CAiDA's pseudo-labels");
+            table.number("caida", "caida_relations", &options->relations, 0, 1e6,
+                         "weight of the sources' agreement about classes in CAiDA");
+            table.choice("caida", "caida_anchor", &options->search,
+                         {{"walk", AnchorSearch::kWalk}, {"nearest", AnchorSearch::kNearest}},
+                         "CAiDA's anchors: a walk for every picture as in its code, or the nearest one for unconfident "
+                         "pictures as in its paper");
+            table.number("caida", "caida_share", &options->shares.mean, -10, 10,
+                         "mean share of itself that a picture keeps beside its anchor in CAiDA");
+            table.number("caida", "caida_share_deviation", &options->shares.deviation, 0, 10, "and its deviation");
+            table.flag("caida", "caida_share_clip", &options->shares.clip, "keeps that share within 0 and 1");
+          },
+          [options](const BaselineOptions& common) { return std::make_unique<Caida>(common, *options); }};
+}
+
+}  // namespace tributary
