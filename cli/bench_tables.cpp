@@ -1,0 +1,246 @@
+#include "cli/bench_tables.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/base/process.h"
+#include "tributary/base/text.h"
+#include "tributary/bench/tables.h"
+#include "tributary/data/catalogue.h"
+#include "tributary/data/digits.h"
+#include "tributary/methods/registry.h"
+#include "tributary/report/progress.h"
+
+namespace tributary::cli {
+namespace {
+
+constexpr const char* kDrawn = "digits";
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::stringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+nlohmann::json call_program(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {own_program()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  command.push_back("--json");
+  const Finished finished = run_process(command);
+  if (finished.code != 0) {
+    const size_t end = finished.err.find_last_not_of('\n');
+    const size_t begin = finished.err.find_last_of('\n', end);
+    throw WorkError(end == std::string::npos ? fmt::format("ended with exit code {}", finished.code)
+                                             : finished.err.substr(begin + 1, end - begin));
+  }
+  return nlohmann::json::parse(finished.out);
+}
+
+// The drawn digits as a benchmark, whose pictures lie in `folder`.
+Benchmark drawn_benchmark(const std::string& folder) {
+  Benchmark drawn;
+  drawn.name = kDrawn;
+  drawn.architecture = "lenet";
+  drawn.has_test_part = true;
+  for (const std::string& name : digit_domain_names())
+    drawn.domains.push_back({name,
+                             name,
+                             {},
+                             "",
+                             0,
+                             0,
+                             folder + "/" + name + "/train-images.idx",
+                             folder + "/" + name + "/test-images.idx"});
+  return drawn;
+}
+
+void draw_digits(const std::string& folder, int64_t pictures) {
+  if (std::filesystem::exists(folder)) return;
+  const std::string count = std::to_string(pictures);
+  const Finished made =
+      run_process({own_program(), "data", "make", "digits", folder, "--pictures", count, "--test-pictures", count});
+  if (made.code != 0) work_error("the digits cannot be drawn: {}", made.err);
+}
+
+std::map<std::string, double> paper_of(const Benchmark& benchmark, const std::vector<PaperRow>& rows,
+                                       const std::string& key) {
+  std::map<std::string, double> figures;
+  for (const Domain& domain : benchmark.domains)
+    if (const auto figure = paper_accuracy(benchmark, rows, key, domain.name)) figures[domain.name] = *figure;
+  return figures;
+}
+
+// Every method in the paper's order, ours last, and its oracle if asked for by name or with all.
+std::vector<TableRow> method_rows(const Benchmark& benchmark, const std::string& chosen) {
+  std::vector<TableRow> all;
+  for (const MethodEntry& entry : compared_methods())
+    all.push_back({entry.title, entry.name, {"--method", entry.name}, false, {}});
+  all.push_back({"Ours", "selective", {"--method", "selective"}, false, {}});
+  all.push_back({"Ours (oracle)", "selective-oracle", {"--method", "selective"}, true, {}});
+  std::string known;
+  for (TableRow& row : all) {
+    row.paper = paper_of(benchmark, benchmark.methods, row.key);
+    known += (known.empty() ? "" : ", ") + row.key;
+  }
+  if (chosen == "all") return all;
+  std::vector<TableRow> rows;
+  for (const std::string& key : split(chosen)) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const TableRow& row) { return row.key == key; });
+    if (found == all.end()) input_error("--methods {}: choose among all, {}", printable(key), known);
+    rows.push_back(*found);
+  }
+  return rows;
+}
+
+std::vector<TableRow> ablation_rows(const Benchmark& benchmark) {
+  std::vector<TableRow> rows = {{"Ours", "selective", {}, false, paper_of(benchmark, benchmark.methods, "selective")}};
+  for (const auto& [part, title] : {std::pair("weights", "w/o domain weights"), std::pair("denoise", "w/o denoising"),
+                                    std::pair("information", "information of all data"),
+                                    std::pair("alignment", "w/o alignment"), std::pair("mixup", "w/o mixup")})
+    rows.push_back({title,
+                    std::string("selective-without-") + part,
+                    {"--ablations", part},
+                    false,
+                    paper_of(benchmark, benchmark.ablations, part)});
+  return rows;
+}
+
+// "lambda_alpha=0.5,0.7" to a row for every value.
+std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const std::string& sweep) {
+  const size_t equals = sweep.find('=');
+  if (equals == std::string::npos || split(sweep.substr(equals + 1)).empty())
+    input_error("--sweep {}: write OPTION=VALUE,VALUE,…, as in lambda_alpha=0.5,0.7,1.0", printable(sweep));
+  std::string flag = sweep.substr(0, equals);
+  const std::string title = flag;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  std::vector<TableRow> rows;
+  for (const std::string& value : split(sweep.substr(equals + 1)))
+    rows.push_back({title + " = " + value,
+                    "selective-" + flag + "-" + value,
+                    {"--" + flag, value},
+                    false,
+                    title == "lambda_alpha" ? paper_of(benchmark, benchmark.sensitivity, value)
+                                            : std::map<std::string, double>{}});
+  return rows;
+}
+
+std::vector<TableDomain> located(const Benchmark& benchmark, const std::string& root) {
+  std::vector<TableDomain> domains;
+  for (const Domain& domain : benchmark.domains) {
+    const DomainData data = locate(benchmark, domain, root);
+    if (!data.missing.empty())
+      input_error("{} is not complete in {}: {}; see: tributary data check {} {}", benchmark.name, root, data.missing,
+                  benchmark.name, root);
+    domains.push_back({domain.name, domain.column, domain.settings, data.train, data.test});
+  }
+  return domains;
+}
+
+void add_number(std::vector<std::string>& flags, const std::string& flag, int64_t value) {
+  if (value > 0) flags.insert(flags.end(), {flag, std::to_string(value)});
+}
+
+std::vector<TableRow> rows_of(const Benchmark& benchmark, const BenchTableOptions& options) {
+  if (options.ablation_rows) return ablation_rows(benchmark);
+  return options.sweep.empty() ? method_rows(benchmark, options.methods) : sweep_rows(benchmark, options.sweep);
+}
+
+std::vector<std::string> targets_of(const Benchmark& benchmark, const std::string& chosen) {
+  std::vector<std::string> targets;
+  if (chosen == "all")
+    for (const Domain& domain : benchmark.domains) targets.push_back(domain.name);
+  else
+    for (const std::string& name : split(chosen)) targets.push_back(domain_named(benchmark, name).name);
+  return targets;
+}
+
+// Everything but where the pictures are.
+TableTask plan(const Benchmark& benchmark, const BenchTableOptions& options, const CommonOptions& common,
+               const std::string& architecture) {
+  TableTask task;
+  task.targets = targets_of(benchmark, options.targets);
+  task.rows = rows_of(benchmark, options);
+  task.seeds = options.seeds;
+  task.jobs = static_cast<int>(options.jobs);
+  if (options.init.empty())
+    task.train_flags = {"--architecture", architecture.empty() ? benchmark.architecture : architecture};
+  else
+    task.train_flags = {"--init", options.init};
+  if (!benchmark.has_test_part) task.train_flags.insert(task.train_flags.end(), {"--batch", "32"});
+  add_number(task.train_flags, "--epochs", options.source_epochs);
+  add_number(task.adapt_flags, "--rounds", options.rounds);
+  add_number(task.adapt_flags, "--inner-epochs", options.inner_epochs);
+  add_number(task.adapt_flags, "--epochs", options.epochs);
+  task.common_flags = {"--threads", std::to_string(common.threads), "--device",
+                       common.device == DeviceChoice::kCuda ? "cuda" : "cpu"};
+  return task;
+}
+
+void show(const TableTask& task, const TableResult& result, bool markdown) {
+  const auto one = [&](const char* title, TableFigure figure) {
+    std::cout << title << "\n\n" << table_text(task, result, figure, markdown) << '\n';
+  };
+  one("accuracy in the last round, % (in brackets the paper's)", TableFigure::kLast);
+  one("in the round picked without labels", TableFigure::kPicked);
+  one("in the best round, picked with labels: not a result", TableFigure::kWithLabels);
+  std::cout << fmt::format("{}; {}/table.md, table.csv, table.json\n", duration(result.seconds), task.out);
+}
+
+}  // namespace
+
+void declare(OptionTable& table, BenchTableOptions& options) {
+  const std::string section = "table";
+  table.text(section, "data", &options.data, "folder of the benchmark; see tributary data check");
+  table.text(section, "out", &options.out, "folder for sources and runs; bench/NAME if not given").transient();
+  table.text(section, "methods", &options.methods, "rows: all, or names of methods joined by commas");
+  table.text(section, "targets", &options.targets, "columns: all, or names of domains joined by commas");
+  table.integer(section, "seeds", &options.seeds, 1, 1000, "repetitions; figures are then means and deviations");
+  table.integer(section, "jobs", &options.jobs, 1, 256, "processes side by side");
+  table.integer(section, "source_epochs", &options.source_epochs, 0, 100000,
+                "passes of source training; 0 takes the default of tributary train");
+  table.integer(section, "rounds", &options.rounds, 0, 10000, "rounds of selective; 0 takes the paper's");
+  table.integer(section, "inner_epochs", &options.inner_epochs, 0, 10000, "inner epochs of selective; 0 takes 3");
+  table.integer(section, "epochs", &options.epochs, 0, 100000, "passes of the other methods; 0 takes their own");
+  table.text(section, "init", &options.init, "first weights of the sources' backbones, as of ImageNet");
+  table.flag(section, "ablations", &options.ablation_rows, "the paper's ablations instead of methods");
+  table.text(section, "sweep", &options.sweep, "values of one option of selective instead: lambda_alpha=0.5,0.7,1.0");
+  table.flag(section, "markdown", &options.markdown, "print tables as Markdown");
+}
+
+void run_bench_table(const std::string& name, const BenchTableOptions& options, const CommonOptions& common,
+                     const std::string& architecture, int64_t pictures) {
+  const bool drawn = name == kDrawn;
+  const std::string out = options.out.empty() ? "bench/" + std::filesystem::path(name).stem().string() : options.out;
+  const Benchmark chosen = drawn ? drawn_benchmark(out + "/data") : benchmark(name);
+  if (!drawn && options.data.empty() && chosen.layout != Layout::kPaths)
+    input_error("name the folder of {} with --data; {}", chosen.title, chosen.source);
+  TableTask task = plan(chosen, options, common, architecture);
+  task.out = out;
+  if (drawn) draw_digits(out + "/data", pictures > 0 ? pictures : 1000);
+  task.domains = located(chosen, options.data);
+  std::filesystem::create_directories(out);
+  Progress progress(std::cerr, is_terminal(), common.json);
+  const TableResult result = run_table(task, call_program, [&](int64_t done, int64_t total, const std::string& what) {
+    progress.line(fmt::format("{}/{}  {}", done, total, what));
+  });
+  progress.finish();
+  write_file_atomically(out + "/table.md", table_text(task, result, TableFigure::kLast, true));
+  write_file_atomically(out + "/table.csv", table_csv(task, result));
+  write_file_atomically(out + "/table.json", table_json(task, result).dump(2) + "\n");
+  if (common.json)
+    std::cout << table_json(task, result).dump(2) << '\n';
+  else
+    show(task, result, options.markdown);
+  for (const auto& [row, cells] : result.cells)
+    for (const auto& [target, cell] : cells)
+      if (!cell.failure.empty()) work_error("{} on {} failed: {}", row, target, cell.failure);
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,26 @@
+// `tributary bench digits | digit-five | office-31 | office-home | domainnet | FILE.toml`: the paper's tables.
+#pragma once
+
+#include "cli/command.h"
+
+namespace tributary::cli {
+
+struct BenchTableOptions {
+  std::string data, out;
+  std::string methods = "all", targets = "all";
+  int64_t seeds = 1, jobs = 1;
+  int64_t source_epochs = 0, rounds = 0, inner_epochs = 0, epochs = 0;
+  std::string init;
+  bool ablation_rows = false;
+  std::string sweep;
+  bool markdown = false;
+};
+
+void declare(OptionTable& table, BenchTableOptions& options);
+
+// Runs the table of benchmark `name` and prints it. `architecture` and `pictures` (of each drawn domain) may be empty
+// and 0.
+void run_bench_table(const std::string& name, const BenchTableOptions& options, const CommonOptions& common,
+                     const std::string& architecture, int64_t pictures);
+
+}  // namespace tributary::cli

@@ -1,0 +1,57 @@
+// Tables as a user makes them.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.h"
+
+namespace tributary {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kTable =
+    "bench digits --pictures 40 --methods source-ens,shot,selective --targets street,postal --source-epochs 1 --epochs "
+    "1 "
+    "--rounds 1 --inner-epochs 1 --jobs 2 --threads 1 --out table";
+
+TEST(BenchJourney, ATableIsMadeOnceAndThenOnlyShown) {
+  const test::TempDir folder;
+  const test::Outcome first = test::run_program(folder, kTable + " --json");
+  ASSERT_EQ(first.code, 0) << first.err;
+  const nlohmann::json result = nlohmann::json::parse(first.out);
+  ASSERT_EQ(result.at("rows").size(), 3u);
+  const nlohmann::json cell = result.at("rows")[1].at("targets").at("postal");
+  EXPECT_EQ(result.at("rows")[1].at("title"), "SHOT");
+  EXPECT_GE(cell.at("last")[0], 0);
+  EXPECT_GE(cell.at("best_with_labels")[0], cell.at("last")[0]);
+
+  const auto written = std::filesystem::last_write_time(folder / "table/sources/street-seed0.safetensors");
+  const test::Outcome again = test::run_program(folder, kTable + " --markdown");
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("6/6"));
+  EXPECT_EQ(std::filesystem::last_write_time(folder / "table/sources/street-seed0.safetensors"), written);
+  EXPECT_THAT(again.out, HasSubstr("| method | street | postal | mean |"));
+  EXPECT_THAT(again.out, HasSubstr("picked with labels: not a result"));
+  for (const std::string name : {"table.md", "table.csv", "table.json"})
+    EXPECT_TRUE(std::filesystem::exists(folder / ("table/" + name))) << name;
+}
+
+TEST(BenchJourney, MistakesAreSaidInOneSentence) {
+  const test::TempDir folder;
+  const auto refused = [&](const std::string& arguments, const std::string& sentence) {
+    const test::Outcome outcome = test::run_program(folder, arguments);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(sentence));
+  };
+  refused("bench nowhere", "nowhere");
+  refused("bench office-31", "name the folder of Office-31 with --data");
+  refused("bench digits --pictures 20 --methods magic --out t", "--methods magic: choose among all, bait, sfda, shot");
+  refused("bench digits --pictures 20 --sweep rounds --out t", "--sweep rounds: write OPTION=VALUE");
+  refused("adapt --method magic --source a --target b", "--method magic: choose one of selective, bait");
+  refused("adapt --method shot --oracle-labels x --source a --target b", "shot has no oracle");
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,223 @@
+#include "tributary/bench/tables.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "tributary/base/error.h"
+#include "tributary/base/text.h"
+#include "tributary/base/threads.h"
+#include "tributary/report/table.h"
+
+namespace tributary {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+const TableDomain& domain_named(const TableTask& task, const std::string& name) {
+  for (const TableDomain& domain : task.domains)
+    if (domain.name == name) return domain;
+  input_error("there is no domain '{}' in this benchmark", name);
+}
+
+Arguments joined(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::string source_file(const TableTask& task, const std::string& domain, int64_t seed) {
+  return fmt::format("{}/sources/{}-seed{}.safetensors", task.out, domain, seed);
+}
+
+std::string run_folder(const TableTask& task, const TableRow& row, const std::string& target, int64_t seed) {
+  return fmt::format("{}/runs/{}-{}-seed{}", task.out, row.key, target, seed);
+}
+
+Arguments training_of(const TableTask& task, const TableDomain& domain, int64_t seed) {
+  Arguments own = {"train",
+                   "--data",
+                   domain.train,
+                   "--name",
+                   domain.name,
+                   "--seed",
+                   std::to_string(seed),
+                   "--out",
+                   source_file(task, domain.name, seed)};
+  if (domain.test != domain.train) own = joined(own, {"--validation", domain.test});
+  return joined(joined(own, task.train_flags), task.common_flags);
+}
+
+Arguments adaptation_of(const TableTask& task, const TableRow& row, const std::string& target, int64_t seed) {
+  const TableDomain& domain = domain_named(task, target);
+  Arguments own = {"adapt",
+                   "--target",
+                   domain.train,
+                   "--test",
+                   domain.test,
+                   "--seed",
+                   std::to_string(seed),
+                   "--run",
+                   run_folder(task, row, target, seed)};
+  if (!domain.settings.empty()) own = joined(own, {"--benchmark", domain.settings});
+  for (const TableDomain& source : task.domains)
+    if (source.name != target) own = joined(own, {"--source", source_file(task, source.name, seed)});
+  if (row.oracle) own = joined(own, {"--oracle-labels", domain.train});
+  return joined(joined(joined(own, row.flags), task.adapt_flags), task.common_flags);
+}
+
+// The jobs of one kind, side by side, each told of when it ends.
+struct Job {
+  std::string what;
+  std::function<void()> work;
+};
+
+void run_jobs(const std::vector<Job>& jobs, const TableTask& task, const TableProgress& progress) {
+  std::mutex mutex;
+  int64_t done = 0;
+  parallel_for(static_cast<int64_t>(jobs.size()), task.jobs, [&](int64_t index) {
+    const Job& job = jobs[static_cast<size_t>(index)];
+    job.work();
+    const std::lock_guard<std::mutex> lock(mutex);
+    progress(++done, static_cast<int64_t>(jobs.size()), job.what);
+  });
+}
+
+void train_sources(const TableTask& task, const TableCall& call, const TableProgress& progress) {
+  std::filesystem::create_directories(task.out + "/sources");
+  std::vector<Job> jobs;
+  for (int64_t seed = 0; seed < task.seeds; ++seed)
+    for (const TableDomain& domain : task.domains)
+      if (!std::filesystem::exists(source_file(task, domain.name, seed)))
+        jobs.push_back({fmt::format("source {}, seed {}", domain.name, seed),
+                        [&task, &call, &domain, seed] { call(training_of(task, domain, seed)); }});
+  run_jobs(jobs, task, progress);
+}
+
+const std::vector<double>& figures_of(const TableCell& cell, TableFigure figure) {
+  switch (figure) {
+    case TableFigure::kPicked:
+      return cell.picked;
+    case TableFigure::kWithLabels:
+      return cell.with_labels;
+    default:
+      return cell.last;
+  }
+}
+
+std::string figure_text(const std::vector<double>& percents) {
+  const auto [mean, deviation] = mean_and_deviation(percents);
+  return percents.size() == 1 ? fmt::format("{:.1f}", mean) : fmt::format("{:.1f} ± {:.1f}", mean, deviation);
+}
+
+std::string cell_text(const TableCell& cell, TableFigure figure, const TableRow& row, const std::string& target) {
+  const std::vector<double>& percents = figures_of(cell, figure);
+  std::string text = percents.empty() ? "failed" : figure_text(percents);
+  if (const auto paper = row.paper.find(target); paper != row.paper.end())
+    text += fmt::format(" ({:.1f})", paper->second);
+  return text;
+}
+
+// The mean over the targets, one value a seed; empty where a cell is.
+std::vector<double> over_targets(const TableTask& task, const std::map<std::string, TableCell>& cells,
+                                 TableFigure figure) {
+  std::vector<double> means(static_cast<size_t>(task.seeds), 0);
+  for (const std::string& target : task.targets) {
+    const std::vector<double>& percents = figures_of(cells.at(target), figure);
+    if (percents.size() != means.size()) return {};
+    for (size_t s = 0; s < means.size(); ++s) means[s] += percents[s] / static_cast<double>(task.targets.size());
+  }
+  return means;
+}
+
+}  // namespace
+
+TableResult run_table(const TableTask& task, const TableCall& call, const TableProgress& progress) {
+  const auto start = std::chrono::steady_clock::now();
+  for (const std::string& target : task.targets) domain_named(task, target);
+  train_sources(task, call, progress);
+  TableResult result;
+  std::vector<Job> jobs;
+  std::mutex mutex;
+  for (const TableRow& row : task.rows) {
+    for (const std::string& target : task.targets) {
+      TableCell& cell = result.cells[row.key][target];
+      for (auto* figures : {&cell.last, &cell.picked, &cell.with_labels})
+        figures->resize(static_cast<size_t>(task.seeds));
+      for (int64_t seed = 0; seed < task.seeds; ++seed)
+        jobs.push_back({fmt::format("{} on {}, seed {}", row.title, target, seed), [&, &cell = cell, seed] {
+                          try {
+                            const nlohmann::json accuracy = call(adaptation_of(task, row, target, seed)).at("accuracy");
+                            const auto place = static_cast<size_t>(seed);
+                            cell.last[place] = accuracy.at("last");
+                            cell.picked[place] = accuracy.at("label_free").at("accuracy");
+                            cell.with_labels[place] = accuracy.at("best_with_labels");
+                          } catch (const std::exception& error) {
+                            const std::lock_guard<std::mutex> lock(mutex);
+                            cell.failure = error.what();
+                          }
+                        }});
+    }
+  }
+  run_jobs(jobs, task, progress);
+  for (auto& [row, cells] : result.cells)
+    for (auto& [target, cell] : cells)
+      if (!cell.failure.empty()) cell.last = cell.picked = cell.with_labels = {};
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+std::string table_text(const TableTask& task, const TableResult& result, TableFigure figure, bool markdown) {
+  std::vector<Column> columns = {{"method"}};
+  for (const std::string& target : task.targets) columns.push_back({domain_named(task, target).column, Align::kRight});
+  columns.push_back({"mean", Align::kRight});
+  Table table(columns);
+  for (const TableRow& row : task.rows) {
+    std::vector<std::string> cells = {row.title};
+    const auto& of_row = result.cells.at(row.key);
+    for (const std::string& target : task.targets) cells.push_back(cell_text(of_row.at(target), figure, row, target));
+    const std::vector<double> means = over_targets(task, of_row, figure);
+    double paper = 0;
+    for (const std::string& target : task.targets)
+      paper += row.paper.count(target) ? row.paper.at(target) / static_cast<double>(task.targets.size()) : NAN;
+    std::string mean = means.empty() ? "-" : figure_text(means);
+    if (!std::isnan(paper)) mean += fmt::format(" ({:.1f})", paper);
+    cells.push_back(mean);
+    table.add_row(cells);
+  }
+  return markdown ? table.to_markdown() : table.to_text();
+}
+
+std::string table_csv(const TableTask& task, const TableResult& result) {
+  std::string text = "method,target,seed,last,label_free,best_with_labels,paper\n";
+  for (const TableRow& row : task.rows)
+    for (const std::string& target : task.targets) {
+      const TableCell& cell = result.cells.at(row.key).at(target);
+      const std::string paper = row.paper.count(target) ? fmt::format("{:.1f}", row.paper.at(target)) : "";
+      for (size_t s = 0; s < cell.last.size(); ++s)
+        text += fmt::format("{},{},{},{:.3f},{:.3f},{:.3f},{}\n", row.key, target, s, cell.last[s], cell.picked[s],
+                            cell.with_labels[s], paper);
+    }
+  return text;
+}
+
+nlohmann::json table_json(const TableTask& task, const TableResult& result) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const TableRow& row : task.rows) {
+    nlohmann::json object = {{"method", row.key}, {"title", row.title}};
+    for (const std::string& target : task.targets) {
+      const TableCell& cell = result.cells.at(row.key).at(target);
+      nlohmann::json entry = {{"last", cell.last}, {"label_free", cell.picked}, {"best_with_labels", cell.with_labels}};
+      if (row.paper.count(target)) entry["paper"] = row.paper.at(target);
+      if (!cell.failure.empty()) entry["failure"] = cell.failure;
+      object["targets"][target] = entry;
+    }
+    rows.push_back(object);
+  }
+  return {{"seeds", task.seeds}, {"seconds", result.seconds}, {"rows", rows}};
+}
+
+}  // namespace tributary

@@ -1,0 +1,67 @@
+// The paper's tables: sources trained, every row adapted to every target under every seed, one cell each.
+//
+// The work is done by the program itself, several processes side by side, each leaving a finished file or run folder
+// behind. What is finished is not done again, so a table that was interrupted goes on where it stopped.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tributary {
+
+struct TableDomain {
+  std::string name, column;  // of files and folders; of the table
+  std::string settings;      // of `adapt --benchmark`; empty: none
+  std::string train, test;   // labelled pictures: what sources learn and targets adapt to, and what figures are of
+};
+
+// One way to adapt, a row of the table.
+struct TableRow {
+  std::string title;
+  std::string key;                      // of its run folders
+  std::vector<std::string> flags;       // of `tributary adapt`
+  bool oracle = false;                  // is told the target's labels
+  std::map<std::string, double> paper;  // the paper's figure by target, in percent
+};
+
+struct TableTask {
+  std::string out;  // folder for models and runs
+  std::vector<TableDomain> domains;
+  std::vector<std::string> targets;  // names of domains
+  std::vector<TableRow> rows;
+  int64_t seeds = 1;
+  int jobs = 1;  // processes side by side
+  std::vector<std::string> train_flags, adapt_flags, common_flags;
+};
+
+// The accuracies of a cell in percent, a seed each.
+struct TableCell {
+  std::vector<double> last;         // the result
+  std::vector<double> picked;       // in the round that a label-free rule picks
+  std::vector<double> with_labels;  // in the best round, which takes labels to find: not a result
+  std::string failure;              // why there is none
+};
+
+struct TableResult {
+  std::map<std::string, std::map<std::string, TableCell>> cells;  // by row's key and target
+  double seconds = 0;
+};
+
+// Runs a command of the program and gives what it prints as JSON; throws where it fails.
+using TableCall = std::function<nlohmann::json(const std::vector<std::string>& arguments)>;
+// Hears of every job that is done.
+using TableProgress = std::function<void(int64_t done, int64_t total, const std::string& what)>;
+
+TableResult run_table(const TableTask& task, const TableCall& call, const TableProgress& progress);
+
+enum class TableFigure { kLast, kPicked, kWithLabels };
+// Rows and targets with mean and deviation, the paper's figure in brackets, and the mean over the targets.
+std::string table_text(const TableTask& task, const TableResult& result, TableFigure figure, bool markdown);
+std::string table_csv(const TableTask& task, const TableResult& result);
+nlohmann::json table_json(const TableTask& task, const TableResult& result);
+
+}  // namespace tributary
