@@ -54,7 +54,7 @@ class Learner {
   // One step; its losses, float [losses().size()], on the device. What it keeps from step to step must stay in the same
   // tensors, because the step may be recorded.
   virtual Tensor step(const TargetBatch& batch) = 0;
-  // Called every so many steps (0: never) in the midst of a round, as before step `done`.
+  // Called before the first step and then every `refresh_every` steps, also in the midst of a round; 0: never.
   virtual int64_t refresh_every() const { return 0; }
   virtual void refresh() {}
 };
