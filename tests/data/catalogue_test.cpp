@@ -332,7 +332,7 @@ TEST(CheckDomains, FindsOffice31Complete) {
   const char* given = std::getenv("TRIBUTARY_DATA");
   const std::string root =
       (given != nullptr ? fs::path(given) : fs::path(TRIBUTARY_SOURCE_DIR) / "../shared/data") / "office31";
-  if (!fs::is_directory(root)) GTEST_SKIP() << root << " is not there; name the folder of office31 in TRIBUTARY_DATA";
+  if (!fs::is_directory(root)) GTEST_SKIP() << "skipped: no data; " << root << " is not there";
   const Benchmark office = benchmark("office-31");
   const auto checks = check_domains(office, root);
   for (size_t i = 0; i < 3; ++i) {
