@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/methods.h"
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
@@ -11,19 +12,8 @@
 namespace tributary {
 namespace {
 
-struct Recorder : Observer {
-  std::vector<RoundEvent> rounds;
-  int64_t steps = 0;
-  void on_step(const StepEvent&) override { ++steps; }
-  void on_round(const RoundEvent& event) override { rounds.push_back(event); }
-};
-
-BaselineOptions quick() {
-  BaselineOptions options;
-  options.epochs = 2;
-  options.batch = 8;
-  return options;
-}
+using test::quick;
+using test::Recorder;
 
 std::unique_ptr<Method> bait(const BaselineOptions& common, const std::string& toml = "") {
   const MethodEntry entry = bait_method();

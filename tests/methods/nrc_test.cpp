@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <torch/cuda.h>
 
+#include "tests/support/methods.h"
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
 #include "tributary/base/error.h"
@@ -9,19 +10,8 @@
 namespace tributary {
 namespace {
 
-struct Recorder : Observer {
-  std::vector<RoundEvent> rounds;
-  int64_t steps = 0;
-  void on_step(const StepEvent&) override { ++steps; }
-  void on_round(const RoundEvent& event) override { rounds.push_back(event); }
-};
-
-BaselineOptions quick() {
-  BaselineOptions common;
-  common.epochs = 2;
-  common.batch = 8;
-  return common;
-}
+using test::quick;
+using test::Recorder;
 
 // Adapts with the options of a TOML text.
 Recorder adapted(Ensemble& ensemble, const ImageSet& images, const std::string& options = "",
