@@ -4,6 +4,7 @@
 
 #include "tests/support/tensors.h"
 #include "tributary/adapt/centroids.h"
+#include "tributary/adapt/source_mixture.h"
 
 namespace tributary {
 namespace {
@@ -96,12 +97,19 @@ TEST(Shares, FollowTheirOptionsAndTheirKey) {
 }
 
 TEST(AnchoredLabels, AreShotsWhereEveryPictureKeepsToItself) {
-  // Spec 07, unit test 5.
-  const Groups groups;
+  // Spec 07, unit test 5: two sources that see the same groups, fused.
+  const Tensor truth = torch::arange(80) % 4, weights = torch::tensor({0.7F, 0.3F});
+  const auto seen = [&](const Tensor& middles, uint64_t seed) {
+    return middles.index_select(0, truth) + test::normals({80, middles.size(1)}, seed);
+  };
+  const Tensor features =
+      fused({seen(3 * test::normals({4, 6}, 1), 2), seen(3 * test::normals({4, 6}, 3), 4)}, weights);
+  const Tensor rows = with_one_normalised(features);
+  const Tensor p = fused({seen(2 * torch::eye(4), 5), seen(2 * torch::eye(4), 6)}, weights).softmax(1);
+  const Tensor shares = draw_shares(80, {1, 0, false}, Random(1));
   for (const AnchorSearch search : {AnchorSearch::kWalk, AnchorSearch::kNearest}) {
-    const AnchoredLabels own =
-        anchored_labels(groups.probabilities, groups.rows, groups.rows, torch::ones({80}), search);
-    EXPECT_TENSOR_EQ(own.labels, centroid_labels(groups.rows, groups.probabilities));
+    const AnchoredLabels own = anchored_labels(p, rows, test::normals({80, 9}, 7), shares, search);
+    EXPECT_TENSOR_EQ(own.labels, centroid_labels(rows, p));
     EXPECT_GE(own.confident.sum().item<int64_t>(), 40);
   }
 }

@@ -8,10 +8,12 @@ namespace {
 
 // Spec 02, unit test 1.
 TEST(Information, HasItsExtremesAtUniformAndBalancedPredictions) {
-  EXPECT_NEAR(information_loss(torch::full({10, 10}, 0.1)).item<double>(), 0, 1e-6);
-  EXPECT_NEAR(information_loss(torch::eye(10)).item<double>(), -2.302495, 1e-5);
-  const Tensor same = torch::eye(10).narrow(0, 3, 1).expand({10, 10});
-  EXPECT_NEAR(information_loss(same).item<double>(), 0, 1e-6);
+  const Tensor uniform = torch::full({10, 10}, 0.1, torch::kFloat64), balanced = torch::eye(10, torch::kFloat64);
+  EXPECT_TENSOR_NEAR(entropy(uniform), torch::full({10}, 2.302485), 1e-6);
+  EXPECT_NEAR(entropy(uniform.mean(0)).item<double>(), 2.302485, 1e-6);
+  EXPECT_NEAR(information_loss(uniform).item<double>(), 0, 1e-12);
+  EXPECT_NEAR(information_loss(balanced).item<double>(), -2.302495, 1e-6);
+  EXPECT_NEAR(information_loss(balanced.narrow(0, 3, 1).expand({10, 10})).item<double>(), 0, 1e-12);
 }
 
 // Spec 02, unit test 2: the outer samples pull the centroids apart.
@@ -31,6 +33,18 @@ TEST(CentroidLabels, NeverNameAClassThatNobodyPredicts) {
   const Tensor labels = centroid_labels(rows, p);
   EXPECT_EQ((labels == 2).sum().item<int64_t>(), 0);
   EXPECT_TRUE(((labels == 0) | (labels == 1)).all().item<bool>());
+}
+
+// Spec 02, unit test 3: the class has a centroid, which is the nearest to the middle picture, but nobody's prediction.
+TEST(CentroidLabels, NeverNameAClassThatIsNobodysFirst) {
+  const Tensor rows = with_one_normalised(torch::tensor({-2.0f, 0.0f, 2.0f}).view({3, 1}));
+  const Tensor p = torch::tensor({0.8f, 0.1f, 0.1f, 0.42f, 0.18f, 0.4f, 0.1f, 0.8f, 0.1f}).view({3, 3});
+  const Tensor distances = cosine_distances(rows, centroids(rows, p));
+  ASSERT_EQ(distances[1].argmin().item<int64_t>(), 2);
+  EXPECT_TENSOR_EQ(centroid_labels(rows, p), test::indices({0, 0, 1}));
+  // In the second pass it has no centroid at all.
+  const Tensor later = cosine_distances(rows, centroids(rows, hard_weights(test::indices({0, 0, 1}), 3)));
+  EXPECT_FALSE(later.isnan().any().item<bool>());
 }
 
 // Spec 02, unit test 4: the appended one makes the length of the features count.

@@ -16,29 +16,53 @@ struct LinearModel {
   }
 };
 
-TEST(VirtualAdversarial, FindsTheOnlyDirectionThatALinearModelFeels) {
-  const LinearModel model;
-  const Tensor x = test::normals({20, 6}, 4) * 0.3, start = test::normals({20, 6}, 5);
-  const VirtualAdversary adversary{0.1, 3.5, false};
-  const Tensor r = virtual_adversarial_change(x, model(x), start, adversary, model);
-  EXPECT_FALSE(r.requires_grad());
-  EXPECT_TENSOR_NEAR(r.norm(2, {1}), torch::full({20}, 3.5), 1e-4);
-  const Tensor cosine = at::mv(r, model.u) / (3.5 * model.u.norm());
-  EXPECT_TENSOR_NEAR(cosine.abs(), torch::ones({20}), 1e-3);
+constexpr double kRadius = 3.5;
+
+Tensor change_of(const LinearModel& model, const Tensor& x) {
+  return virtual_adversarial_change(x, model(x), test::normals(x.sizes(), 5), {0.1, kRadius, false}, model);
+}
+
+// Calls compare(divergence, other, i) for rows i and random changes `other` of the same length, with divergence(change)
+// at that row.
+template <typename Compare>
+void with_random_changes(const LinearModel& model, const Tensor& x, Compare compare) {
   for (uint64_t seed = 10; seed < 20; ++seed) {
-    const Tensor random = test::normals({20, 6}, seed);
-    const Tensor other = random / random.norm(2, {1}, true) * 3.5;
-    for (int64_t i = 0; i < 20; ++i) {
+    const Tensor random = test::normals(x.sizes(), seed);
+    const Tensor other = random / random.norm(2, {1}, true) * kRadius;
+    for (int64_t i = 0; i < x.size(0); ++i) {
       const Tensor row = x.narrow(0, i, 1);
-      // The model is symmetric but for the curvature of the softmax: the sign that power iteration finds is not always
-      // the worse one, so both are looked at.
-      const auto at = [&](const Tensor& change) {
+      const auto divergence = [&](const Tensor& change) {
         return prediction_divergence(model(row), model(row + change)).item<double>();
       };
-      const Tensor own = r.narrow(0, i, 1);
-      EXPECT_GE(std::max(at(own), at(-own)), at(other.narrow(0, i, 1)) - 1e-6);
+      compare(divergence, other[i], i);
     }
   }
+}
+
+TEST(VirtualAdversarial, FindsTheOnlyDirectionThatALinearModelFeels) {
+  const LinearModel model;
+  const Tensor x = test::normals({20, 6}, 4) * 0.3;
+  const Tensor r = change_of(model, x);
+  EXPECT_FALSE(r.requires_grad());
+  EXPECT_TENSOR_NEAR(r.norm(2, {1}), torch::full({20}, kRadius), 1e-4);
+  const Tensor cosine = at::mv(r, model.u) / (kRadius * model.u.norm());
+  EXPECT_TENSOR_NEAR(cosine.abs(), torch::ones({20}), 1e-3);
+  // The model is symmetric but for the curvature of the softmax: the sign that power iteration finds is not always the
+  // worse one, so both are looked at.
+  with_random_changes(model, x, [&](const auto& divergence, const Tensor& other, int64_t i) {
+    EXPECT_GE(std::max(divergence(r[i]), divergence(-r[i])), divergence(other) - 1e-6);
+  });
+}
+
+// Spec 05, unit test 2, to the letter: where the model is undecided, both signs are equally bad.
+TEST(VirtualAdversarial, IsAsBadAsAnyChangeOfItsLengthWhereTheModelIsUndecided) {
+  const LinearModel model;
+  const Tensor any = test::normals({20, 6}, 4);
+  const Tensor x = any - at::outer(at::mv(any, model.u), model.u) / model.u.square().sum();
+  const Tensor r = change_of(model, x);
+  with_random_changes(model, x, [&](const auto& divergence, const Tensor& other, int64_t i) {
+    EXPECT_GE(divergence(r[i]), divergence(other) - 1e-6);
+  });
 }
 
 TEST(VirtualAdversarial, MeasuresTheRadiusInTheSamplesOwnLengthIfToldTo) {

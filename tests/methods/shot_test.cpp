@@ -1,4 +1,8 @@
+#include <ATen/record_function.h>
 #include <gmock/gmock.h>
+
+#include <algorithm>
+#include <string_view>
 
 #include "tests/support/methods.h"
 #include "tests/support/models.h"
@@ -39,7 +43,29 @@ TEST(Shot, MovesTheFeaturesAndLeavesTheClassifierAsItWas) {
   const NamedTensors after = ensemble.sources[1].state();
   for (size_t i = 0; i < after.size(); ++i) moved += !torch::equal(after[i].value.detach(), before[i].value);
   EXPECT_EQ(moved, static_cast<int>(after.size() - classifier.size())) << "all but the classifier";
-  EXPECT_NEAR(decay_factor(100, 100), 0.165560, 1e-6);
+}
+
+// Spec 02, unit test 5: a bias before a BatchNorm has no gradient, so that its weight decay tells every step's rate.
+TEST(Shot, LearnsAtRatesThatFallToTheSchedulesLastFactor) {
+  Ensemble ensemble = test::small_ensemble({"lenet"});
+  NamedTensors bottleneck = ensemble.sources[0].bottleneck_parameters();
+  const auto bias = std::find_if(bottleneck.begin(), bottleneck.end(),
+                                 [](const NamedTensor& tensor) { return tensor.name == "bottleneck.linear.bias"; });
+  ASSERT_NE(bias, bottleneck.end());
+  bias->value.detach().fill_(1);
+  BaselineOptions options = quick();
+  options.rate_bottleneck = 1;
+  Recorder recorder;
+  shot(options)->adapt(ensemble, test::noise_pictures(30), recorder);
+  ASSERT_EQ(recorder.steps, 8);
+  double expected = 1, velocity = 0;
+  for (int64_t i = 1; i <= 8; ++i) {
+    const double slope = 1e-3 * expected;
+    velocity = 0.9 * velocity + slope;
+    expected -= decay_factor(i, 8) * (slope + 0.9 * velocity);
+  }
+  EXPECT_TENSOR_NEAR(bias->value.detach(), torch::full_like(bias->value, expected), 1e-5);
+  EXPECT_NEAR(decay_factor(8, 8), 0.165560, 1e-6);
 }
 
 TEST(Shot, RepeatsItselfAndFollowsTheSeed) {
@@ -53,6 +79,29 @@ TEST(Shot, RepeatsItselfAndFollowsTheSeed) {
   };
   EXPECT_TENSOR_EQ(adapted(1), adapted(1));
   EXPECT_GT(test::distance(adapted(1), adapted(2)), 1e-5);
+}
+
+// Calls of argmin, with which pictures get the labels of centroids.
+int64_t assignments = 0;
+
+std::unique_ptr<at::ObserverContext> count_assignments(const at::RecordFunction& call) {
+  assignments += std::string_view(call.name()) == "aten::argmin";
+  return nullptr;
+}
+
+// Spec 02, unit test 6.
+TEST(Shot, DoesNotLookForLabelsThatCountForNothing) {
+  const auto assigned = [](const std::string& beta) {
+    Ensemble ensemble = test::small_ensemble({"lenet"});
+    Recorder recorder;
+    assignments = 0;
+    const at::CallbackHandle handle = at::addThreadLocalCallback(at::RecordFunctionCallback(count_assignments));
+    shot(quick(), beta)->adapt(ensemble, test::noise_pictures(24), recorder);
+    at::removeCallback(handle);
+    return assignments;
+  };
+  EXPECT_EQ(assigned("0.5"), 2 * 2) << "rounds, passes";
+  EXPECT_EQ(assigned("0.0"), 0);
 }
 
 // Spec 02, unit test 6: with beta 0 labels play no part, so that they may be anything.

@@ -3,6 +3,7 @@
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
 #include "tributary/adapt/information.h"
+#include "tributary/eval/metrics.h"
 #include "tributary/train/evaluate.h"
 
 namespace tributary {
@@ -21,8 +22,10 @@ Tensor under(const Tensor& logits, Combination rule) {
 
 TEST(SourceEnsemble, OfOneSourceIsThatSource) {
   // Spec 01, unit test 1.
-  const Tensor logits = test::normals({1, 6, 4}, 1);
-  EXPECT_TENSOR_EQ(under(logits, Combination::kMeanProbability), logits[0].softmax(-1));
+  const Tensor logits = test::normals({1, 6, 4}, 1), truth = test::indices({0, 1, 2, 3, 0, 1});
+  const Tensor p = under(logits, Combination::kMeanProbability);
+  EXPECT_TENSOR_EQ(p, logits[0].softmax(-1));
+  EXPECT_EQ(accuracy_of(p, truth), accuracy_of(logits[0], truth));
 }
 
 TEST(SourceEnsemble, RulesGiveTheirKnownAnswers) {

@@ -18,12 +18,15 @@ Tensor mixed(double first, double second) {
 }
 
 TEST(DistillationLabels, AreTheMixturesFirstClass) {
-  EXPECT_EQ(mixed(0.6, 0.4).argmax(-1).item<int64_t>(), 1);  // (1.2, 1.6)
-  EXPECT_EQ(mixed(0.7, 0.3).argmax(-1).item<int64_t>(), 0);  // (1.4, 1.2)
+  EXPECT_TENSOR_NEAR(mixed(0.6, 0.4)[0], torch::tensor({1.2, 1.6}).softmax(0), 1e-6);
+  EXPECT_EQ(mixed(0.6, 0.4).argmax(-1).item<int64_t>(), 1);
+  EXPECT_TENSOR_NEAR(mixed(0.7, 0.3)[0], torch::tensor({1.4, 1.2}).softmax(0), 1e-6);
+  EXPECT_EQ(mixed(0.7, 0.3).argmax(-1).item<int64_t>(), 0);
 }
 
 TEST(DistillationLoss, GivesItsKnownAnswers) {
-  EXPECT_NEAR(hard_distillation_loss(torch::zeros({1, 2}), mixed(0.6, 0.4)).item<double>(), 0.693147, 1e-6);
+  for (const double first : {0.6, 0.7})  // the second class, the first
+    EXPECT_NEAR(hard_distillation_loss(torch::zeros({1, 2}), mixed(first, 1 - first)).item<double>(), 0.693147, 1e-6);
   const Tensor logits = torch::zeros({1, 2}).requires_grad_();
   const Tensor loss = soft_distillation_loss(logits, torch::full({1, 2}, 0.5), 1);
   EXPECT_NEAR(loss.item<double>(), 0.693147, 1e-6);
@@ -72,9 +75,28 @@ TEST(Distillation, LeavesTheTeachersAloneAndTrainsAllOfTheStudent) {
 }
 
 TEST(Distillation, EndsWithTheSchedulesLastFactorAtOneRateForAllParts) {
-  EXPECT_NEAR(decay_factor(45, 45), 0.165560, 1e-6);
-  const DistillationOptions options;
-  EXPECT_EQ(options.backbone_factor, 1);
+  // So much weight decay at so small a rate that gradients do not show: every step shrinks a part by 0.1 of its factor.
+  Ensemble teachers = test::small_ensemble({"lenet"});
+  SourceModel student(test::small_info("dtn"), Random(9));
+  DistillationOptions options;
+  options.batch = 8;
+  options.epochs = 1;
+  options.rate = 1e-7;
+  options.sgd = {0, 1e6, false};
+  const auto parts = [&] {
+    NamedTensors all = student.backbone_parameters();
+    for (const NamedTensors& part : {student.bottleneck_parameters(), student.classifier_parameters()})
+      all.insert(all.end(), part.begin(), part.end());
+    return copy_of(all);
+  };
+  NamedTensors before = parts();
+  distill(student, teachers, test::noise_pictures(24), options, 1, [&](const DistillationProgress& at) {
+    const NamedTensors now = parts();
+    for (size_t i = 0; i < now.size(); ++i)
+      EXPECT_TENSOR_NEAR(now[i].value, before[i].value * (1 - 0.1 * decay_factor(at.step, 3)), 2e-6) << now[i].name;
+    before = now;
+  });
+  EXPECT_NEAR(decay_factor(3, 3), 0.165560, 1e-6);
 }
 
 TEST(Distillation, AStudentThatIsTheTeacherHasNothingToLearn) {
@@ -92,7 +114,12 @@ TEST(Distillation, AStudentThatIsTheTeacherHasNothingToLearn) {
   const Tensor logits = evaluate(teacher.sources.front(), images).logits;
   const auto top = std::get<0>(logits.topk(2, -1));
   ASSERT_GT((top.select(1, 0) - top.select(1, 1)).min().item<double>(), 20);
-  EXPECT_LT(hard_distillation_loss(logits, logits.softmax(-1)).item<double>(), 1e-6);
+  SourceModel student(test::small_info("lenet"), Random(2));
+  student.restore(teacher.sources.front().state());
+  const Tensor own = evaluate(student, images).logits, truth = torch::tensor(data.labels.values);
+  const Tensor mixture = combine(evaluate_logits(teacher, images), teacher.mixture);
+  EXPECT_LT(hard_distillation_loss(own, mixture).item<double>(), 1e-6);
+  EXPECT_EQ(accuracy_of(own, truth), accuracy_of(mixture, truth));
 }
 
 TEST(Distillation, TeachesDigitsToASmallerNetwork) {
