@@ -34,8 +34,9 @@ class Bench : public Command {
     common_.apply(table_);
     const torch::Device device = common_.prepare();
     if (what_ != "speed") {
-      const int64_t pictures = table_.given("pictures") ? options_.pictures : 0;
-      run_bench_table(what_, tables_, common_, options_.architecture, pictures);
+      run_bench_table(what_, tables_, common_,
+                      {options_.architecture, table_.given("precision").value_or(""),
+                       table_.given("pictures") ? options_.pictures : 0});
       return;
     }
     const nlohmann::json result = measure_speed(options_, device, static_cast<int>(common_.threads));

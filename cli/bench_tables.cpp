@@ -29,17 +29,21 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
+// The sentence with which a program of ours ended, after what it said of its progress.
+std::string complaint_of(const Finished& finished) {
+  const size_t end = finished.err.find_last_not_of('\n');
+  if (end == std::string::npos) return fmt::format("ended with exit code {}", finished.code);
+  const size_t begin = finished.err.find_last_of('\n', end);
+  return finished.err.substr(begin + 1, end - begin);
+}
+
 nlohmann::json call_program(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {own_program()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   command.push_back("--json");
   const Finished finished = run_process(command);
-  if (finished.code != 0) {
-    const size_t end = finished.err.find_last_not_of('\n');
-    const size_t begin = finished.err.find_last_of('\n', end);
-    throw WorkError(end == std::string::npos ? fmt::format("ended with exit code {}", finished.code)
-                                             : finished.err.substr(begin + 1, end - begin));
-  }
+  if (finished.code == kMemoryEnded) throw MemoryError(complaint_of(finished));
+  if (finished.code != 0) throw WorkError(complaint_of(finished));
   return nlohmann::json::parse(finished.out);
 }
 
@@ -77,24 +81,47 @@ std::map<std::string, double> paper_of(const Benchmark& benchmark, const std::ve
   return figures;
 }
 
-// Every method in the paper's order, ours last, and its oracle if asked for by name or with all.
-std::vector<TableRow> method_rows(const Benchmark& benchmark, const std::string& chosen) {
+// Every method in the paper's order, ours and its oracle last.
+std::vector<TableRow> all_methods(const Benchmark& benchmark) {
   std::vector<TableRow> all;
   for (const MethodEntry& entry : compared_methods())
     all.push_back({entry.title, entry.name, {"--method", entry.name}, false, {}});
   all.push_back({"Ours", "selective", {"--method", "selective"}, false, {}});
   all.push_back({"Ours (oracle)", "selective-oracle", {"--method", "selective"}, true, {}});
-  std::string known;
-  for (TableRow& row : all) {
-    row.paper = paper_of(benchmark, benchmark.methods, row.key);
-    known += (known.empty() ? "" : ", ") + row.key;
-  }
-  if (chosen == "all") return all;
-  std::vector<TableRow> rows;
-  for (const std::string& key : split(chosen)) {
-    const auto found = std::find_if(all.begin(), all.end(), [&](const TableRow& row) { return row.key == key; });
-    if (found == all.end()) input_error("--methods {}: choose among all, {}", printable(key), known);
-    rows.push_back(*found);
+  for (TableRow& row : all) row.paper = paper_of(benchmark, benchmark.methods, row.key);
+  return all;
+}
+
+auto find_row(std::vector<TableRow>& rows, const std::string& key) {
+  return std::find_if(rows.begin(), rows.end(), [&](const TableRow& row) { return row.key == key; });
+}
+
+// The "1" of "ma:1"; 0 where there is none.
+int64_t seeds_after(const std::string& word, size_t colon) {
+  if (colon == std::string::npos) return 0;
+  const std::string digits = word.substr(colon + 1);
+  if (digits.empty() || digits.size() > 3 || digits.find_first_not_of("0123456789") != std::string::npos)
+    input_error("--methods {}: after the colon goes a number of seeds, as in ma:1", printable(word));
+  return std::stoll(digits);
+}
+
+// "all", "shot,selective" or "all,ma:1", where a method that comes again has another number of seeds.
+std::vector<TableRow> method_rows(const Benchmark& benchmark, const std::string& chosen) {
+  std::vector<TableRow> all = all_methods(benchmark), rows;
+  for (const std::string& word : split(chosen)) {
+    if (word == "all") {
+      rows = all;
+      continue;
+    }
+    const size_t colon = word.find(':');
+    const auto known = find_row(all, word.substr(0, colon));
+    if (known == all.end()) {
+      std::string names = "all";
+      for (const TableRow& row : all) names += ", " + row.key;
+      input_error("--methods {}: choose among {}", printable(word), names);
+    }
+    if (find_row(rows, known->key) == rows.end()) rows.push_back(*known);
+    find_row(rows, known->key)->seeds = seeds_after(word, colon);
   }
   return rows;
 }
@@ -147,9 +174,26 @@ void add_number(std::vector<std::string>& flags, const std::string& flag, int64_
   if (value > 0) flags.insert(flags.end(), {flag, std::to_string(value)});
 }
 
+// How long each row adapts: rounds are selective's, passes everybody else's.
+void add_lengths(std::vector<TableRow>& rows, const BenchTableOptions& options) {
+  for (TableRow& row : rows) {
+    if (row.key.starts_with("selective")) {
+      add_number(row.flags, "--rounds", options.rounds);
+      add_number(row.flags, "--inner-epochs", options.inner_epochs);
+    } else {
+      add_number(row.flags, "--epochs", options.epochs);
+    }
+  }
+}
+
 std::vector<TableRow> rows_of(const Benchmark& benchmark, const BenchTableOptions& options) {
-  if (options.ablation_rows) return ablation_rows(benchmark);
-  return options.sweep.empty() ? method_rows(benchmark, options.methods) : sweep_rows(benchmark, options.sweep);
+  std::vector<TableRow> rows;
+  if (options.ablation_rows)
+    rows = ablation_rows(benchmark);
+  else
+    rows = options.sweep.empty() ? method_rows(benchmark, options.methods) : sweep_rows(benchmark, options.sweep);
+  add_lengths(rows, options);
+  return rows;
 }
 
 std::vector<std::string> targets_of(const Benchmark& benchmark, const std::string& chosen) {
@@ -163,21 +207,19 @@ std::vector<std::string> targets_of(const Benchmark& benchmark, const std::strin
 
 // Everything but where the pictures are.
 TableTask plan(const Benchmark& benchmark, const BenchTableOptions& options, const CommonOptions& common,
-               const std::string& architecture) {
+               const SharedFlags& shared) {
   TableTask task;
   task.targets = targets_of(benchmark, options.targets);
   task.rows = rows_of(benchmark, options);
   task.seeds = options.seeds;
   task.jobs = static_cast<int>(options.jobs);
   if (options.init.empty())
-    task.train_flags = {"--architecture", architecture.empty() ? benchmark.architecture : architecture};
+    task.train_flags = {"--architecture", shared.architecture.empty() ? benchmark.architecture : shared.architecture};
   else
     task.train_flags = {"--init", options.init};
   if (!benchmark.has_test_part) task.train_flags.insert(task.train_flags.end(), {"--batch", "32"});
   add_number(task.train_flags, "--epochs", options.source_epochs);
-  add_number(task.adapt_flags, "--rounds", options.rounds);
-  add_number(task.adapt_flags, "--inner-epochs", options.inner_epochs);
-  add_number(task.adapt_flags, "--epochs", options.epochs);
+  if (!shared.precision.empty()) task.adapt_flags.insert(task.adapt_flags.end(), {"--precision", shared.precision});
   task.common_flags = {"--threads", std::to_string(common.threads), "--device",
                        common.device == DeviceChoice::kCuda ? "cuda" : "cpu"};
   return task;
@@ -199,7 +241,8 @@ void declare(OptionTable& table, BenchTableOptions& options) {
   const std::string section = "table";
   table.text(section, "data", &options.data, "folder of the benchmark; see tributary data check");
   table.text(section, "out", &options.out, "folder for sources and runs; bench/NAME if not given").transient();
-  table.text(section, "methods", &options.methods, "rows: all, or names of methods joined by commas");
+  table.text(section, "methods", &options.methods,
+             "rows: all, or names of methods joined by commas; ma:1 has one seed only");
   table.text(section, "targets", &options.targets, "columns: all, or names of domains joined by commas");
   table.integer(section, "seeds", &options.seeds, 1, 1000, "repetitions; figures are then means and deviations");
   table.integer(section, "jobs", &options.jobs, 1, 256, "processes side by side");
@@ -215,15 +258,15 @@ void declare(OptionTable& table, BenchTableOptions& options) {
 }
 
 void run_bench_table(const std::string& name, const BenchTableOptions& options, const CommonOptions& common,
-                     const std::string& architecture, int64_t pictures) {
+                     const SharedFlags& shared) {
   const bool drawn = name == kDrawn;
   const std::string out = options.out.empty() ? "bench/" + std::filesystem::path(name).stem().string() : options.out;
   const Benchmark chosen = drawn ? drawn_benchmark(out + "/data") : benchmark(name);
   if (!drawn && options.data.empty() && chosen.layout != Layout::kPaths)
     input_error("name the folder of {} with --data; {}", chosen.title, chosen.source);
-  TableTask task = plan(chosen, options, common, architecture);
+  TableTask task = plan(chosen, options, common, shared);
   task.out = out;
-  if (drawn) draw_digits(out + "/data", pictures > 0 ? pictures : 1000);
+  if (drawn) draw_digits(out + "/data", shared.pictures > 0 ? shared.pictures : 1000);
   task.domains = located(chosen, options.data);
   std::filesystem::create_directories(out);
   Progress progress(std::cerr, is_terminal(), common.json);

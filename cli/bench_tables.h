@@ -18,9 +18,15 @@ struct BenchTableOptions {
 
 void declare(OptionTable& table, BenchTableOptions& options);
 
-// Runs the table of benchmark `name` and prints it. `architecture` and `pictures` (of each drawn domain) may be empty
-// and 0.
+// Flags that `bench speed` has, too; empty or 0 where they are not given.
+struct SharedFlags {
+  std::string architecture;
+  std::string precision;  // of adaptations; sources are trained with the default
+  int64_t pictures = 0;   // of each drawn domain
+};
+
+// Runs the table of benchmark `name` and prints it.
 void run_bench_table(const std::string& name, const BenchTableOptions& options, const CommonOptions& common,
-                     const std::string& architecture, int64_t pictures);
+                     const SharedFlags& shared);
 
 }  // namespace tributary::cli

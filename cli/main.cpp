@@ -10,12 +10,14 @@ namespace {
 
 using namespace tributary;
 
-constexpr int kWorkEnded = 1;
-constexpr int kBadInput = 2;
-
 int complain(const std::string& who, const std::string& what, int code) {
   std::cerr << (who.empty() ? "tributary: " : "tributary " + who + ": ") << what << '\n';
   return code;
+}
+
+// As LibTorch's allocator, the driver and cuBLAS say it.
+bool is_out_of_gpu_memory(std::string_view what) {
+  return what.find("out of memory") != std::string_view::npos || what.find("ALLOC_FAILED") != std::string_view::npos;
 }
 
 int run(cli::Command& command) {
@@ -25,8 +27,11 @@ int run(cli::Command& command) {
   } catch (const InputError& error) {
     return complain(command.name(), error.what(), kBadInput);
   } catch (const std::bad_alloc&) {
-    return complain(command.name(), "out of memory; use fewer or smaller pictures", kWorkEnded);
+    return complain(command.name(), "out of memory; use fewer or smaller pictures", kMemoryEnded);
   } catch (const std::exception& error) {
+    if (is_out_of_gpu_memory(error.what()))
+      return complain(command.name(), "the GPU's memory is used up; take a smaller --batch, or less beside it",
+                      kMemoryEnded);
     return complain(command.name(), first_line(error.what()), kWorkEnded);
   }
 }

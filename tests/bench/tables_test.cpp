@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/temp_dir.h"
+#include "tributary/base/error.h"
 
 namespace tributary {
 namespace {
@@ -65,6 +66,39 @@ TEST(Tables, TrainEverySourceOnceAndAdaptFromTheOthers) {
   EXPECT_EQ(trained, 3 * 2 - 1) << "one was there already";
   EXPECT_EQ(result.cells.at("selective").at("webcam").last, (std::vector<double>{80, 82}));
   EXPECT_EQ(result.cells.at("broken").at("amazon").failure, "it broke");
+}
+
+TEST(Tables, DoAgainAloneWhatLackedMemory) {
+  const test::TempDir folder;
+  TableTask task = task_in(folder);
+  task.rows.pop_back();
+  FakeProgram program;
+  std::map<std::string, int> attempts;
+  std::mutex mutex;
+  const auto greedy = [&](const Arguments& arguments) {
+    const nlohmann::json result = program(arguments);
+    const std::lock_guard<std::mutex> lock(mutex);
+    const std::string target = value_of(arguments, "--target");
+    if (target == "a-train" && ++attempts[value_of(arguments, "--seed")] == 1) throw MemoryError("no memory");
+    return result;
+  };
+  int64_t told = 0;
+  const TableResult result = run_table(task, greedy, [&](int64_t, int64_t, const std::string&) { ++told; });
+  EXPECT_EQ(result.cells.at("selective").at("amazon").failure, "");
+  EXPECT_EQ(result.cells.at("selective").at("amazon").last, (std::vector<double>{80, 82}));
+  EXPECT_EQ(attempts, (std::map<std::string, int>{{"0", 2}, {"1", 2}}));
+  EXPECT_EQ(told, 3 * 2 + 2 * 2) << "every source and every run once";
+}
+
+TEST(Tables, GiveUpWhereMemoryDoesNotSufficeAloneEither) {
+  const test::TempDir folder;
+  const TableTask task = task_in(folder);
+  const auto greedy = [&](const Arguments& arguments) -> nlohmann::json {
+    if (arguments.front() == "train") return {};
+    throw MemoryError("no memory");
+  };
+  const TableResult result = run_table(task, greedy, [](int64_t, int64_t, const std::string&) {});
+  EXPECT_EQ(result.cells.at("selective").at("webcam").failure, "no memory");
 }
 
 TEST(Tables, ShowMeansDeviationsAndThePaper) {

@@ -12,7 +12,8 @@ namespace {
 using ::testing::HasSubstr;
 
 const std::string kTable =
-    "bench digits --pictures 40 --methods source-ens,shot,selective --targets street,postal --source-epochs 1 --epochs "
+    "bench digits --pictures 40 --methods source-ens,shot,selective:2 --targets street,postal --source-epochs 1 "
+    "--epochs "
     "1 "
     "--rounds 1 --inner-epochs 1 --jobs 2 --threads 1 --out table";
 
@@ -25,12 +26,14 @@ TEST(BenchJourney, ATableIsMadeOnceAndThenOnlyShown) {
   const nlohmann::json cell = result.at("rows")[1].at("targets").at("postal");
   EXPECT_EQ(result.at("rows")[1].at("title"), "SHOT");
   EXPECT_GE(cell.at("last")[0], 0);
+  EXPECT_EQ(cell.at("last").size(), 1u);
+  EXPECT_EQ(result.at("rows")[2].at("targets").at("postal").at("last").size(), 2u) << "selective:2";
   EXPECT_GE(cell.at("best_with_labels")[0], cell.at("last")[0]);
 
   const auto written = std::filesystem::last_write_time(folder / "table/sources/street-seed0.safetensors");
   const test::Outcome again = test::run_program(folder, kTable + " --markdown");
   ASSERT_EQ(again.code, 0) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("6/6"));
+  EXPECT_THAT(again.err, HasSubstr("8/8"));
   EXPECT_EQ(std::filesystem::last_write_time(folder / "table/sources/street-seed0.safetensors"), written);
   EXPECT_THAT(again.out, HasSubstr("| method | street | postal | mean |"));
   EXPECT_THAT(again.out, HasSubstr("picked with labels: not a result"));
@@ -48,6 +51,7 @@ TEST(BenchJourney, MistakesAreSaidInOneSentence) {
   refused("bench nowhere", "nowhere");
   refused("bench office-31", "name the folder of Office-31 with --data");
   refused("bench digits --pictures 20 --methods magic --out t", "--methods magic: choose among all, bait, sfda, shot");
+  refused("bench digits --pictures 20 --methods all,ma:x --out t", "--methods ma:x: after the colon goes a number");
   refused("bench digits --pictures 20 --sweep rounds --out t", "--sweep rounds: write OPTION=VALUE");
   refused("adapt --method magic --source a --target b", "--method magic: choose one of selective, bait");
   refused("adapt --method shot --oracle-labels x --source a --target b", "shot has no oracle");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -22,6 +23,16 @@ const TableDomain& domain_named(const TableTask& task, const std::string& name) 
   for (const TableDomain& domain : task.domains)
     if (domain.name == name) return domain;
   input_error("there is no domain '{}' in this benchmark", name);
+}
+
+int64_t seeds_of(const TableTask& task, const TableRow& row) {
+  return row.seeds > 0 ? row.seeds : task.seeds;
+}
+
+int64_t most_seeds(const TableTask& task) {
+  int64_t most = 0;
+  for (const TableRow& row : task.rows) most = std::max(most, seeds_of(task, row));
+  return most;
 }
 
 Arguments joined(Arguments arguments, const Arguments& more) {
@@ -69,32 +80,51 @@ Arguments adaptation_of(const TableTask& task, const TableRow& row, const std::s
   return joined(joined(joined(own, row.flags), task.adapt_flags), task.common_flags);
 }
 
-// The jobs of one kind, side by side, each told of when it ends.
 struct Job {
   std::string what;
   std::function<void()> work;
+  std::function<void(const std::string& why)> failed;
 };
 
-void run_jobs(const std::vector<Job>& jobs, const TableTask& task, const TableProgress& progress) {
+// The jobs of one kind, side by side, each told of when it ends. Those for which memory does not suffice are done again
+// at the end, one by one.
+void run_jobs(const std::vector<Job>& jobs, int side_by_side, const TableProgress& progress) {
   std::mutex mutex;
   int64_t done = 0;
-  parallel_for(static_cast<int64_t>(jobs.size()), task.jobs, [&](int64_t index) {
-    const Job& job = jobs[static_cast<size_t>(index)];
-    job.work();
+  std::vector<const Job*> again;
+  const auto attempt = [&](const Job& job, bool last) {
+    std::string why;
+    try {
+      job.work();
+    } catch (const MemoryError& error) {
+      if (!last) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        again.push_back(&job);
+        return;
+      }
+      why = error.what();
+    } catch (const std::exception& error) {
+      why = error.what();
+    }
     const std::lock_guard<std::mutex> lock(mutex);
+    if (!why.empty()) job.failed(why);
     progress(++done, static_cast<int64_t>(jobs.size()), job.what);
-  });
+  };
+  parallel_for(static_cast<int64_t>(jobs.size()), side_by_side,
+               [&](int64_t index) { attempt(jobs[static_cast<size_t>(index)], side_by_side == 1); });
+  for (const Job* job : again) attempt(*job, true);
 }
 
 void train_sources(const TableTask& task, const TableCall& call, const TableProgress& progress) {
   std::filesystem::create_directories(task.out + "/sources");
   std::vector<Job> jobs;
-  for (int64_t seed = 0; seed < task.seeds; ++seed)
+  for (int64_t seed = 0; seed < most_seeds(task); ++seed)
     for (const TableDomain& domain : task.domains)
       if (!std::filesystem::exists(source_file(task, domain.name, seed)))
         jobs.push_back({fmt::format("source {}, seed {}", domain.name, seed),
-                        [&task, &call, &domain, seed] { call(training_of(task, domain, seed)); }});
-  run_jobs(jobs, task, progress);
+                        [&task, &call, &domain, seed] { call(training_of(task, domain, seed)); },
+                        [&domain](const std::string& why) { work_error("source {} failed: {}", domain.name, why); }});
+  run_jobs(jobs, task.jobs, progress);
 }
 
 const std::vector<double>& figures_of(const TableCell& cell, TableFigure figure) {
@@ -123,8 +153,8 @@ std::string cell_text(const TableCell& cell, TableFigure figure, const TableRow&
 
 // The mean over the targets, one value a seed; empty where a cell is.
 std::vector<double> over_targets(const TableTask& task, const std::map<std::string, TableCell>& cells,
-                                 TableFigure figure) {
-  std::vector<double> means(static_cast<size_t>(task.seeds), 0);
+                                 TableFigure figure, size_t seeds) {
+  std::vector<double> means(seeds, 0);
   for (const std::string& target : task.targets) {
     const std::vector<double>& percents = figures_of(cells.at(target), figure);
     if (percents.size() != means.size()) return {};
@@ -141,28 +171,24 @@ TableResult run_table(const TableTask& task, const TableCall& call, const TableP
   train_sources(task, call, progress);
   TableResult result;
   std::vector<Job> jobs;
-  std::mutex mutex;
   for (const TableRow& row : task.rows) {
     for (const std::string& target : task.targets) {
       TableCell& cell = result.cells[row.key][target];
       for (auto* figures : {&cell.last, &cell.picked, &cell.with_labels})
-        figures->resize(static_cast<size_t>(task.seeds));
-      for (int64_t seed = 0; seed < task.seeds; ++seed)
-        jobs.push_back({fmt::format("{} on {}, seed {}", row.title, target, seed), [&, &cell = cell, seed] {
-                          try {
-                            const nlohmann::json accuracy = call(adaptation_of(task, row, target, seed)).at("accuracy");
-                            const auto place = static_cast<size_t>(seed);
-                            cell.last[place] = accuracy.at("last");
-                            cell.picked[place] = accuracy.at("label_free").at("accuracy");
-                            cell.with_labels[place] = accuracy.at("best_with_labels");
-                          } catch (const std::exception& error) {
-                            const std::lock_guard<std::mutex> lock(mutex);
-                            cell.failure = error.what();
-                          }
-                        }});
+        figures->resize(static_cast<size_t>(seeds_of(task, row)));
+      for (int64_t seed = 0; seed < seeds_of(task, row); ++seed)
+        jobs.push_back({fmt::format("{} on {}, seed {}", row.title, target, seed),
+                        [&, &cell = cell, seed] {
+                          const nlohmann::json accuracy = call(adaptation_of(task, row, target, seed)).at("accuracy");
+                          const auto place = static_cast<size_t>(seed);
+                          cell.last[place] = accuracy.at("last");
+                          cell.picked[place] = accuracy.at("label_free").at("accuracy");
+                          cell.with_labels[place] = accuracy.at("best_with_labels");
+                        },
+                        [&cell = cell](const std::string& why) { cell.failure = why; }});
     }
   }
-  run_jobs(jobs, task, progress);
+  run_jobs(jobs, task.jobs, progress);
   for (auto& [row, cells] : result.cells)
     for (auto& [target, cell] : cells)
       if (!cell.failure.empty()) cell.last = cell.picked = cell.with_labels = {};
@@ -179,7 +205,7 @@ std::string table_text(const TableTask& task, const TableResult& result, TableFi
     std::vector<std::string> cells = {row.title};
     const auto& of_row = result.cells.at(row.key);
     for (const std::string& target : task.targets) cells.push_back(cell_text(of_row.at(target), figure, row, target));
-    const std::vector<double> means = over_targets(task, of_row, figure);
+    const std::vector<double> means = over_targets(task, of_row, figure, static_cast<size_t>(seeds_of(task, row)));
     double paper = 0;
     for (const std::string& target : task.targets)
       paper += row.paper.count(target) ? row.paper.at(target) / static_cast<double>(task.targets.size()) : NAN;

@@ -26,6 +26,7 @@ struct TableRow {
   std::vector<std::string> flags;       // of `tributary adapt`
   bool oracle = false;                  // is told the target's labels
   std::map<std::string, double> paper;  // the paper's figure by target, in percent
+  int64_t seeds = 0;                    // 0: as many as the others
 };
 
 struct TableTask {
@@ -33,8 +34,8 @@ struct TableTask {
   std::vector<TableDomain> domains;
   std::vector<std::string> targets;  // names of domains
   std::vector<TableRow> rows;
-  int64_t seeds = 1;
-  int jobs = 1;  // processes side by side
+  int64_t seeds = 1;  // of every row that does not say otherwise
+  int jobs = 1;       // processes side by side
   std::vector<std::string> train_flags, adapt_flags, common_flags;
 };
 

@@ -44,7 +44,11 @@ OwnStream::OwnStream(torch::Device device) {
 }
 
 OwnStream::~OwnStream() {
-  if (guard_) torch::cuda::synchronize();
+  if (!guard_) return;
+  try {
+    torch::cuda::synchronize();
+  } catch (const std::exception&) {  // the device has failed, of which the next call to it will speak
+  }
 }
 
 struct Branches::Streams {
@@ -94,6 +98,14 @@ struct RecordedWork::Graph {
   at::cuda::CUDAGraph graph;
 };
 
+// Leaves the stream usable after work that did not come to its end; that it did not is no news.
+void end_broken(at::cuda::CUDAGraph& graph) {
+  try {
+    graph.capture_end();
+  } catch (const std::exception&) {
+  }
+}
+
 bool RecordedWork::possible(torch::Device device) {
   return device.is_cuda();
 }
@@ -102,7 +114,12 @@ void RecordedWork::record(const std::function<void()>& work) {
   auto graph = std::make_unique<Graph>();
   torch::cuda::synchronize();
   graph->graph.capture_begin(*graph->pool);
-  work();
+  try {
+    work();
+  } catch (...) {
+    end_broken(graph->graph);
+    throw;
+  }
   graph->graph.capture_end();
   graph_ = std::move(graph);
 }
