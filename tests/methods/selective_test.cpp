@@ -53,6 +53,21 @@ TEST(Selective, EndsWithTheWholeTargetConfidentAndTheClassifiersUntouched) {
       EXPECT_TRUE(torch::equal(before[j][i].value, after[j][i].value)) << before[j][i].name;
 }
 
+TEST(Selective, LeavesOutBatchesOfAFewPictures) {
+  const auto steps = [](double least_batch) {
+    Ensemble ensemble = test::small_ensemble({"lenet"});
+    SelectiveOptions options = quick();
+    options.rounds = 1;
+    options.batch = 16;
+    options.least_batch = least_batch;
+    Recorder recorder;
+    SelectiveSelfTraining(options).adapt(ensemble, test::noise_pictures(34), recorder);
+    return recorder.steps;
+  };
+  EXPECT_EQ(steps(0), 3) << "16, 16 and 2";
+  EXPECT_EQ(steps(0.25), 2);
+}
+
 TEST(Selective, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   const auto adapted = [](int64_t seed) {
     Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});

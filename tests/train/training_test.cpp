@@ -79,6 +79,15 @@ TEST(Sampler, SweepsEverySampleOnceAndLeavesSingleOnesOut) {
   EXPECT_EQ(sampler.next().size(0), 4);
 }
 
+TEST(Sampler, LeavesOutARemainderThatIsTooSmall) {
+  Sampler sampler(torch::arange(11), 4, Random(1), 4);
+  EXPECT_EQ(sampler.next().size(0), 4);
+  EXPECT_EQ(sampler.next().size(0), 4);
+  EXPECT_TRUE(sampler.exhausted()) << "three are left";
+  Sampler small(torch::arange(3), 8, Random(1), 4);
+  EXPECT_EQ(small.next().size(0), 3) << "a set that is smaller than that is one batch";
+}
+
 TEST(Sampler, KeepsAPartialBatchOfTwo) {
   Sampler sampler(torch::arange(6), 4, Random(1));
   EXPECT_EQ(sampler.next().size(0), 4);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -35,8 +36,14 @@ class Laps {
   Clock::time_point last_ = Clock::now();
 };
 
-int64_t batches_of(const Tensor& index, int64_t batch) {
-  return (index.size(0) + batch - 1) / batch;
+// The fewest pictures that make a batch, where more are to be had.
+int64_t least_of(const SelectiveOptions& options) {
+  return std::max<int64_t>(2, std::llround(options.least_batch * static_cast<double>(options.batch)));
+}
+
+int64_t batches_of(const Tensor& index, const SelectiveOptions& options) {
+  const int64_t full = index.size(0) / options.batch, rest = index.size(0) % options.batch;
+  return std::max<int64_t>(1, full + (rest >= least_of(options) ? 1 : 0));
 }
 
 TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
@@ -80,11 +87,11 @@ class RoundLoader {
  public:
   RoundLoader(const Selection& selection, const SelectiveOptions& options, int64_t round)
       : paired_(options.pairing == LoaderPairing::kPaired),
-        confident_(selection.confident, options.batch, shuffle(options, round, 0)) {
-    if (selection.unconfident.size(0) >= 2)
-      unconfident_.emplace(selection.unconfident, options.batch, shuffle(options, round, 1));
-    steps_ = options.inner_epochs * std::max(batches_of(selection.confident, options.batch),
-                                             unconfident_ ? batches_of(selection.unconfident, options.batch) : 0);
+        confident_(selection.confident, options.batch, shuffle(options, round, 0), least_of(options)) {
+    if (selection.unconfident.size(0) >= least_of(options))
+      unconfident_.emplace(selection.unconfident, options.batch, shuffle(options, round, 1), least_of(options));
+    steps_ = options.inner_epochs * std::max(batches_of(selection.confident, options),
+                                             unconfident_ ? batches_of(selection.unconfident, options) : 0);
   }
 
   int64_t steps() const { return steps_; }

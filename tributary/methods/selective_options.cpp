@@ -59,6 +59,9 @@ void declare_training(OptionTable& table, SelectiveOptions& options) {
   table.choice(section, "pairing", &options.pairing,
                {{"independent", LoaderPairing::kIndependent}, {"paired", LoaderPairing::kPaired}},
                "the confident and the unconfident loader start over each on its own, or both when one ends (D2)");
+  table.number(section, "least_batch", &options.least_batch, 0, 1,
+               "share of a batch below which the last one of a sweep is left out, because BatchNorm is misled by a few "
+               "pictures; at least 2 are needed");
   declare(table, section, options.augmentation);
   declare(table, section, options.precision);
   table.flag(section, "record", &options.record,
@@ -140,6 +143,7 @@ void apply_reading(SelectiveOptions& options, Reading reading) {
     options.sgd.nesterov = false;
     options.information_set = InformationSet::kMixed;
     options.adversarial_set = AdversarialSet::kMixed;
+    options.least_batch = 0;
     options.alignment.objective = FeatureObjective::kMinimax;
     options.alignment.momentum = 0.9;
     options.alignment.weight_decay = 1e-3;
@@ -153,6 +157,7 @@ void apply_reading(SelectiveOptions& options, Reading reading) {
     options.lambda_ce = 0.1;
     options.rate_backbone = 1e-3;
     options.pairing = LoaderPairing::kPaired;
+    options.least_batch = 0;
     options.alignment.output = DiscriminatorOutput::kDoubleSigmoid;
     options.alignment.alternation = Alternation::kSimultaneous;
     options.alignment.copies = AdversarialCopies::kDescending;

@@ -41,6 +41,7 @@ struct SelectiveOptions {
   InformationSet information_set = InformationSet::kClean;
   AdversarialSet adversarial_set = AdversarialSet::kClean;
   LoaderPairing pairing = LoaderPairing::kIndependent;
+  double least_batch = 0.25;  // the share of a batch below which the rest of a sweep, and of D_u, is left out
   FirstLabels first_labels = FirstLabels::kOwn;
   Growth growth = Growth::kPaper;
   Threshold threshold = Threshold::kAtLeast;

@@ -197,8 +197,8 @@ void declare(OptionTable& table, const std::string& section, Augmentation& augme
   table.number(section, "augment_rotation", &augmentation.rotation, 0, 180, "largest random rotation, degrees");
 }
 
-Sampler::Sampler(const Tensor& index, int64_t batch, Random random)
-    : count_(index.size(0)), batch_(batch), random_(random), begin_(count_) {
+Sampler::Sampler(const Tensor& index, int64_t batch, Random random, int64_t least)
+    : count_(index.size(0)), batch_(batch), least_(std::max<int64_t>(2, least)), random_(random), begin_(count_) {
   TRIBUTARY_CHECK(count_ >= 2 && batch_ >= 2, "{} samples in batches of {}", count_, batch_);
 }
 
@@ -212,7 +212,7 @@ Tensor Sampler::next() {
   if (exhausted()) restart();
   const int64_t end = std::min(begin_ + batch_, count_);
   const Tensor batch = order_.slice(0, begin_, end);
-  begin_ = count_ - end < 2 ? count_ : end;
+  begin_ = count_ - end < least_ ? count_ : end;
   return batch;
 }
 

@@ -115,8 +115,9 @@ inline int64_t batches_a_sweep(int64_t count, int64_t batch) {
 // than two samples is left out, because BatchNorm cannot be trained on it (spec 00, D1).
 class Sampler {
  public:
-  // `index` int64 [n] with n >= 2. Sweep s is shuffled by child s of `random`.
-  Sampler(const Tensor& index, int64_t batch, Random random);
+  // `index` int64 [n] with n >= 2. Sweep s is shuffled by child s of `random`. What remains of a sweep is left out if it
+  // has fewer than `least` samples: BatchNorm knows next to nothing of so few.
+  Sampler(const Tensor& index, int64_t batch, Random random, int64_t least = 2);
 
   // The next batch's positions in `index`.
   Tensor next();
@@ -125,7 +126,7 @@ class Sampler {
   void restart();
 
  private:
-  int64_t count_, batch_;
+  int64_t count_, batch_, least_;
   Random random_;
   uint64_t sweep_ = 0;
   int64_t begin_ = 0;
