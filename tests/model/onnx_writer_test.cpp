@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "tests/support/hex.h"
 #include "tests/support/node.h"
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
@@ -17,19 +18,13 @@
 namespace tributary {
 namespace {
 
+using test::hex;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 using Numbers = std::vector<int64_t>;
-
-// "0a 01" as two bytes.
-std::string hex(const std::string& digits) {
-  std::string bytes;
-  for (size_t i = 0; i < digits.size(); i += 3) bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-  return bytes;
-}
 
 // A field of the wire format by its tag, with a length that takes one or two bytes.
 std::string field(const std::string& tag, const std::string& content) {

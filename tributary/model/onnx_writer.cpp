@@ -3,19 +3,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <deque>
-#include <string_view>
 #include <type_traits>
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/protobuf.h"
 #include "tributary/base/text.h"
 
 namespace tributary {
 namespace {
+
+using Message = ProtobufMessage;
 
 static_assert(std::endian::native == std::endian::little, "constants are written as they lie in memory");
 
@@ -35,49 +36,6 @@ enum TensorField { kTensorDims = 1, kTensorType = 2, kTensorName = 8, kTensorRaw
 enum ValueField { kValueName = 1, kValueType = 2 };
 enum TypeField { kTypeTensor = 1, kTypeTensorElements = 1, kTypeTensorShape = 2 };
 enum ShapeField { kShapeDim = 1, kShapeDimSize = 1, kShapeDimName = 2 };
-
-// A message on its way to bytes: fields are appended in the order of the calls.
-class Message {
- public:
-  Message& integer(int field, int64_t value) {
-    varint(static_cast<uint64_t>(field) << 3);
-    varint(static_cast<uint64_t>(value));  // a negative number takes ten bytes
-    return *this;
-  }
-
-  Message& real(int field, float value) {
-    varint(static_cast<uint64_t>(field) << 3 | 5);
-    std::array<char, sizeof value> bytes{};
-    std::memcpy(bytes.data(), &value, sizeof value);
-    bytes_.append(bytes.data(), bytes.size());
-    return *this;
-  }
-
-  Message& text(int field, std::string_view value) {
-    announce(field, value.size());
-    bytes_ += value;
-    return *this;
-  }
-
-  Message& message(int field, const Message& value) { return text(field, value.bytes_); }
-
-  // The beginning of a text or message of `size` bytes that the caller adds.
-  Message& announce(int field, uint64_t size) {
-    varint(static_cast<uint64_t>(field) << 3 | 2);
-    varint(size);
-    return *this;
-  }
-
-  std::string take() { return std::move(bytes_); }
-
- private:
-  void varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
-    bytes_ += static_cast<char>(value);
-  }
-
-  std::string bytes_;
-};
 
 // The format's number of a type of elements.
 int64_t number_of(DType dtype) {

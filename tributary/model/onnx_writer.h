@@ -1,8 +1,8 @@
 // ONNX files written without a protobuf library.
 //
-// An ONNX file is one protobuf message of which we need some thirty field numbers. Torch brings a protobuf of its own
-// that must not meet another one in the process, and a library's bytes may change with its version. Written by hand
-// they come out the same every time, and the weights go from where they lie to the disk without a copy.
+// An ONNX file is one protobuf message of which we need some thirty field numbers (base/protobuf.h says why no
+// library). Written by hand the bytes come out the same every time, and the weights go from where they lie to the disk
+// without a copy.
 #pragma once
 
 #include <cstdint>

@@ -14,6 +14,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/little_endian.h"
 #include "tributary/base/text.h"
 
 namespace tributary {
@@ -26,13 +27,6 @@ constexpr size_t kAlignment = 64;
 constexpr uint64_t kFull16 = 0xffff;      // "look in the ZIP64 record instead"
 constexpr uint64_t kFull32 = 0xffffffff;  // the same for the ZIP64 field
 constexpr uint64_t kFirstDay = 0x0021;    // 1 January 1980: the bytes depend on no clock
-
-// `value` as `length` bytes, little endian.
-std::string little(uint64_t value, size_t length) {
-  std::string bytes;
-  for (size_t i = 0; i < length; ++i, value >>= 8) bytes += static_cast<char>(value);
-  return bytes;
-}
 
 Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -48,18 +42,20 @@ class ZipPieces {
     const uint64_t size = content.size();
     const bool large = size >= kFull32;
     const bool far = offset >= kFull32;
-    const std::string sizes = large ? little(size, 8) + little(size, 8) : "";  // not stored smaller than it is
-    const std::string known = common(content, large || far) + little(name.size(), 2);
+    const std::string sizes =
+        large ? little_endian(size, 8) + little_endian(size, 8) : "";  // not stored smaller than it is
+    const std::string known = common(content, large || far) + little_endian(name.size(), 2);
 
     std::string extra = large ? field(1, sizes) : "";
     const uint64_t begin = offset + kLocalBytes + name.size() + extra.size() + kFieldBytes;
     extra += field(kPaddingField, std::string((kAlignment - begin % kAlignment) % kAlignment, 'Z'));
-    append("PK\3\4" + known + little(extra.size(), 2) + name + extra);
+    append("PK\3\4" + known + little_endian(extra.size(), 2) + name + extra);
     append(content);
 
-    const std::string wide = large || far ? field(1, sizes + (far ? little(offset, 8) : "")) : "";
-    directory_ += "PK\1\2" + little(large || far ? kWideVersion : kVersion, 2) + known + little(wide.size(), 2) +
-                  little(0, 10) + little(std::min(offset, kFull32), 4) + name + wide;
+    const std::string wide = large || far ? field(1, sizes + (far ? little_endian(offset, 8) : "")) : "";
+    directory_ += "PK\1\2" + little_endian(large || far ? kWideVersion : kVersion, 2) + known +
+                  little_endian(wide.size(), 2) + little_endian(0, 10) + little_endian(std::min(offset, kFull32), 4) +
+                  name + wide;
     ++count_;
   }
 
@@ -70,13 +66,14 @@ class ZipPieces {
     append(std::move(directory_));
     if (count_ >= kFull16 || begin >= kFull32 || length >= kFull32) {
       const uint64_t end = size_;
-      append("PK\6\6" + little(kWideEndBytes - 12, 8) + little(kWideVersion, 2) + little(kWideVersion, 2) +
-             little(0, 8) + little(count_, 8) + little(count_, 8) + little(length, 8) + little(begin, 8) + "PK\6\7" +
-             little(0, 4) + little(end, 8) + little(1, 4));
+      append("PK\6\6" + little_endian(kWideEndBytes - 12, 8) + little_endian(kWideVersion, 2) +
+             little_endian(kWideVersion, 2) + little_endian(0, 8) + little_endian(count_, 8) +
+             little_endian(count_, 8) + little_endian(length, 8) + little_endian(begin, 8) + "PK\6\7" +
+             little_endian(0, 4) + little_endian(end, 8) + little_endian(1, 4));
     }
-    const std::string count = little(std::min(count_, kFull16), 2);
-    append("PK\5\6" + little(0, 4) + count + count + little(std::min(length, kFull32), 4) +
-           little(std::min(begin, kFull32), 4) + little(0, 2));
+    const std::string count = little_endian(std::min(count_, kFull16), 2);
+    append("PK\5\6" + little_endian(0, 4) + count + count + little_endian(std::min(length, kFull32), 4) +
+           little_endian(std::min(begin, kFull32), 4) + little_endian(0, 2));
     return pieces_;
   }
 
@@ -89,14 +86,14 @@ class ZipPieces {
   static constexpr uint64_t kWideVersion = 45;
 
   static std::string field(uint64_t id, const std::string& content) {
-    return little(id, 2) + little(content.size(), 2) + content;
+    return little_endian(id, 2) + little_endian(content.size(), 2) + content;
   }
 
   // What a local header and the directory have in common: version, flags, method, time, date, checksum and sizes.
   static std::string common(Bytes content, bool wide) {
-    const std::string size = little(std::min<uint64_t>(content.size(), kFull32), 4);
-    return little(wide ? kWideVersion : kVersion, 2) + little(0, 6) + little(kFirstDay, 2) +
-           little(crc32_z(0, content.data(), content.size()), 4) + size + size;
+    const std::string size = little_endian(std::min<uint64_t>(content.size(), kFull32), 4);
+    return little_endian(wide ? kWideVersion : kVersion, 2) + little_endian(0, 6) + little_endian(kFirstDay, 2) +
+           little_endian(crc32_z(0, content.data(), content.size()), 4) + size + size;
   }
 
   void append(Bytes content) {
@@ -114,15 +111,15 @@ class ZipPieces {
 
 // Instructions of a pickle of protocol 2, the only one weights_only takes.
 std::string pickled(std::string_view text) {
-  return fmt::format("X{}{}", little(text.size(), 4), text);
+  return fmt::format("X{}{}", little_endian(text.size(), 4), text);
 }
 
 std::string pickled(int64_t number) {  // none is negative
   const auto value = static_cast<uint64_t>(number);
-  if (value <= 0xff) return "K" + little(value, 1);
-  if (value <= 0xffff) return "M" + little(value, 2);
-  if (value <= 0x7fffffff) return "J" + little(value, 4);
-  return "\x8a\x08" + little(value, 8);
+  if (value <= 0xff) return "K" + little_endian(value, 1);
+  if (value <= 0xffff) return "M" + little_endian(value, 2);
+  if (value <= 0x7fffffff) return "J" + little_endian(value, 4);
+  return "\x8a\x08" + little_endian(value, 8);
 }
 
 std::string pickled(const std::vector<int64_t>& numbers) {

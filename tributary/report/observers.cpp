@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "tributary/adapt/information.h"
 #include "tributary/base/text.h"
 #include "tributary/eval/metrics.h"
+#include "tributary/report/round_scalars.h"
 #include "tributary/train/evaluate.h"
 
 namespace tributary {
@@ -30,6 +32,10 @@ std::string head_of(int64_t round, int64_t rounds) {
 std::string speed_of(const RoundEvent& event) {
   return fmt::format("{} pictures/s",
                      thousands(static_cast<int64_t>(static_cast<double>(event.pictures) / event.phases.training)));
+}
+
+double system_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -102,6 +108,18 @@ AccuracyObserver::AccuracyObserver(const LabelledImages& test, torch::Device dev
 void AccuracyObserver::on_round(const RoundEvent& event) {
   torch::NoGradGuard no_grad;
   rounds_.push_back(accuracy_of(combine(evaluate_logits(*event.ensemble, images_), event.ensemble->mixture), label_));
+}
+
+TensorBoardObserver::TensorBoardObserver(const std::string& folder, const AccuracyObserver* accuracy, Clock clock)
+    : clock_(clock ? std::move(clock) : system_time), file_(folder, clock_()), accuracy_(accuracy) {}
+
+void TensorBoardObserver::on_round(const RoundEvent& event) {
+  std::vector<std::string> sources;
+  for (const SourceModel& source : event.ensemble->sources) sources.push_back(source.info().name);
+  std::vector<Scalar> scalars = round_scalars(round_metrics(event), sources);
+  if (accuracy_) scalars.push_back({"accuracy", 100 * accuracy_->last()});
+  const double now = clock_();
+  for (const Scalar& scalar : scalars) file_.scalar(scalar.tag, event.round, scalar.value, now);
 }
 
 void LabelFreePick::on_round(const RoundEvent& event) {

@@ -1,11 +1,14 @@
-// Listeners to an adaptation: the progress line, the metrics log, and accuracy for those who have labels.
+// Listeners to an adaptation: the progress line, the metrics log, curves, and accuracy for those who have labels.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <vector>
 
 #include "tributary/data/image_set.h"
 #include "tributary/methods/observer.h"
+#include "tributary/report/event_file.h"
 #include "tributary/report/progress.h"
 #include "tributary/report/run_folder.h"
 #include "tributary/train/batches.h"
@@ -50,6 +53,24 @@ class AccuracyObserver : public Observer {
   DeviceImages images_;
   Tensor label_;
   std::vector<double> rounds_;
+};
+
+// Writes what the metrics log says of a round as curves for TensorBoard (round_scalars.h), and the accuracy in percent
+// as "accuracy". The steps are the rounds.
+class TensorBoardObserver : public Observer {
+ public:
+  using Clock = std::function<double()>;  // seconds since 1970
+
+  // Begins an event file in `folder`, which must exist. `accuracy`, if there is one, must hear of a round before this
+  // observer does. `clock` is for tests; none means the machine's.
+  explicit TensorBoardObserver(const std::string& folder, const AccuracyObserver* accuracy = nullptr,
+                               Clock clock = nullptr);
+  void on_round(const RoundEvent& event) override;
+
+ private:
+  Clock clock_;
+  EventFile file_;
+  const AccuracyObserver* accuracy_;
 };
 
 // Picks a round without labels: the one whose mixture is most certain about every picture and most diverse about all of
