@@ -12,6 +12,7 @@
 #include "tributary/report/observers.h"
 #include "tributary/report/predictions.h"
 #include "tributary/report/run_folder.h"
+#include "tributary/report/run_watch.h"
 #include "tributary/report/table.h"
 
 namespace tributary::cli {
@@ -21,9 +22,10 @@ namespace {
 class LastRound : public Observer {
  public:
   void on_round(const RoundEvent& event) override {
-    if (event.round == 0) initial = event;
     last = event;
     last.trained = nullptr;
+    last.features.clear();
+    if (event.round == 0) initial = last;
     if (event.trained) confident = event.trained->confident.size(0);
     seconds += event.seconds;
     phases.training += event.round > 0 ? event.phases.training : 0;
@@ -63,6 +65,7 @@ class Adapt : public Command {
                    "passes over the target set, of a method other than selective; 0 takes its own");
     tributary::declare(table_, options_);
     for (const MethodEntry& entry : compared_) entry.declare(table_);
+    tributary::declare(table_, watching_);
     data_.declare(table_);
     tributary::declare(table_, import_);
     table_.add_to(app);
@@ -110,6 +113,7 @@ class Adapt : public Command {
     std::optional<AccuracyObserver> accuracy;
     std::vector<Observer*> listeners = {&shown, &metrics, &last, &pick};
     if (test) listeners.push_back(&accuracy.emplace(*test, device));
+    RunWatch watch(folder, watching_, accuracy ? &*accuracy : nullptr, listeners);
     Observers observers(listeners);
     if (oracle)
       adapt_with_oracle(ensemble, target, oracle->labels, options_, observers);
@@ -124,6 +128,13 @@ class Adapt : public Command {
     nlohmann::json summary = summary_of(last, bad);
     if (accuracy) summary["accuracy"] = accuracies(*accuracy, pick.round());
     folder.finish(summary);
+    ReportSubject subject{run_, &target};
+    if (test && test_ == target_) {
+      subject.truth = test->labels;
+      subject.truth_name = test_;
+    }
+    watching_.report.threads = static_cast<int>(common_.threads);
+    watch.finish(subject);
     show(folder.summary());
   }
 
@@ -211,12 +222,14 @@ class Adapt : public Command {
                      thousands(summary.at("pictures").get<int64_t>()), summary.at("rounds").get<int64_t>(),
                      duration(summary.at("seconds").get<double>()), percent(summary.at("changed_share").get<double>()),
                      summary.at("model").get<std::string>(), summary.at("predictions").get<std::string>());
+    if (watching_.page) std::cout << fmt::format("report       {}/report.html\n", run_);
   }
 
   CommonOptions common_;
   DataOptions data_;
   ImportOptions import_;
   SelectiveOptions options_;
+  WatchOptions watching_;
   std::vector<MethodEntry> compared_ = compared_methods();
   std::string method_ = "selective";
   int64_t epochs_ = 0;

@@ -10,11 +10,13 @@
 #include "tributary/base/files.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
+#include "tributary/bench/table_page.h"
 #include "tributary/bench/tables.h"
 #include "tributary/data/catalogue.h"
 #include "tributary/data/digits.h"
 #include "tributary/methods/registry.h"
 #include "tributary/report/progress.h"
+#include "tributary/report/report_page.h"
 
 namespace tributary::cli {
 namespace {
@@ -219,20 +221,22 @@ TableTask plan(const Benchmark& benchmark, const BenchTableOptions& options, con
     task.train_flags = {"--init", options.init};
   if (!benchmark.has_test_part) task.train_flags.insert(task.train_flags.end(), {"--batch", "32"});
   add_number(task.train_flags, "--epochs", options.source_epochs);
+  task.adapt_flags = {"--no-history"};
   if (!shared.precision.empty()) task.adapt_flags.insert(task.adapt_flags.end(), {"--precision", shared.precision});
   task.common_flags = {"--threads", std::to_string(common.threads), "--device",
                        common.device == DeviceChoice::kCuda ? "cuda" : "cpu"};
   return task;
 }
 
+const std::vector<std::pair<std::string, TableFigure>> kTables = {
+    {"accuracy in the last round, % (in brackets the paper's)", TableFigure::kLast},
+    {"in the round picked without labels", TableFigure::kPicked},
+    {"in the best round, picked with labels: not a result", TableFigure::kWithLabels}};
+
 void show(const TableTask& task, const TableResult& result, bool markdown) {
-  const auto one = [&](const char* title, TableFigure figure) {
+  for (const auto& [title, figure] : kTables)
     std::cout << title << "\n\n" << table_text(task, result, figure, markdown) << '\n';
-  };
-  one("accuracy in the last round, % (in brackets the paper's)", TableFigure::kLast);
-  one("in the round picked without labels", TableFigure::kPicked);
-  one("in the best round, picked with labels: not a result", TableFigure::kWithLabels);
-  std::cout << fmt::format("{}; {}/table.md, table.csv, table.json\n", duration(result.seconds), task.out);
+  std::cout << fmt::format("{}; {}/table.md, table.csv, table.json, report.html\n", duration(result.seconds), task.out);
 }
 
 }  // namespace
@@ -277,6 +281,9 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
   write_file_atomically(out + "/table.md", table_text(task, result, TableFigure::kLast, true));
   write_file_atomically(out + "/table.csv", table_csv(task, result));
   write_file_atomically(out + "/table.json", table_json(task, result).dump(2) + "\n");
+  write_file_atomically(
+      out + "/report.html",
+      report_page(table_page(task, result, chosen.title.empty() ? name : chosen.title, own_command(), kTables)));
   if (common.json)
     std::cout << table_json(task, result).dump(2) << '\n';
   else

@@ -38,6 +38,7 @@ std::unique_ptr<Command> make_export();
 std::unique_ptr<Command> make_inspect();
 std::unique_ptr<Command> make_data();
 std::unique_ptr<Command> make_bench();
+std::unique_ptr<Command> make_report();
 
 // What most commands take: where to work, how to speak, and a file with further options.
 struct CommonOptions {

@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
   commands.push_back(cli::make_evaluate());
   commands.push_back(cli::make_distill());
   commands.push_back(cli::make_export());
+  commands.push_back(cli::make_report());
   commands.push_back(cli::make_inspect());
   commands.push_back(cli::make_data());
   commands.push_back(cli::make_bench());

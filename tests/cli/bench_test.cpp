@@ -37,7 +37,7 @@ TEST(BenchJourney, ATableIsMadeOnceAndThenOnlyShown) {
   EXPECT_EQ(std::filesystem::last_write_time(folder / "table/sources/street-seed0.safetensors"), written);
   EXPECT_THAT(again.out, HasSubstr("| method | street | postal | mean |"));
   EXPECT_THAT(again.out, HasSubstr("picked with labels: not a result"));
-  for (const std::string name : {"table.md", "table.csv", "table.json"})
+  for (const std::string name : {"table.md", "table.csv", "table.json", "report.html"})
     EXPECT_TRUE(std::filesystem::exists(folder / ("table/" + name))) << name;
 }
 

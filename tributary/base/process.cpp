@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "tributary/base/error.h"
 
@@ -60,6 +61,13 @@ void drain(Pipe& out, Pipe& err, Finished& finished) {
   }
 }
 
+// Within single quotes, as a shell takes it.
+std::string in_quotes(const std::string& word) {
+  std::string text = "'";
+  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return text + "'";
+}
+
 }  // namespace
 
 Finished run_process(const std::vector<std::string>& command) {
@@ -85,6 +93,17 @@ Finished run_process(const std::vector<std::string>& command) {
   }
   finished.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return finished;
+}
+
+std::string own_command() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string line, word;
+  while (std::getline(file, word, '\0')) {
+    const bool plain = !word.empty() && word.find_first_of(" \t\n\"'\\$&|;<>()*?[]#~`") == std::string::npos;
+    if (line.empty()) word = std::filesystem::path(word).filename().string();
+    line += (line.empty() ? "" : " ") + (plain ? word : in_quotes(word));
+  }
+  return line;
 }
 
 std::string own_program() {

@@ -15,7 +15,8 @@ struct Finished {
 // WorkError where it cannot be started.
 Finished run_process(const std::vector<std::string>& command);
 
-// The program that is running now.
+// The program that is running now, and the line it was called with, fit to be read and copied.
 std::string own_program();
+std::string own_command();
 
 }  // namespace tributary

@@ -143,11 +143,9 @@ std::string figure_text(const std::vector<double>& percents) {
   return percents.size() == 1 ? fmt::format("{:.1f}", mean) : fmt::format("{:.1f} ± {:.1f}", mean, deviation);
 }
 
-std::string cell_text(const TableCell& cell, TableFigure figure, const TableRow& row, const std::string& target) {
-  const std::vector<double>& percents = figures_of(cell, figure);
-  std::string text = percents.empty() ? "failed" : figure_text(percents);
-  if (const auto paper = row.paper.find(target); paper != row.paper.end())
-    text += fmt::format(" ({:.1f})", paper->second);
+std::string cell_text(const TableCellFigure& cell) {
+  std::string text = cell.percents.empty() ? cell.missing : figure_text(cell.percents);
+  if (cell.paper) text += fmt::format(" ({:.1f})", *cell.paper);
   return text;
 }
 
@@ -196,6 +194,23 @@ TableResult run_table(const TableTask& task, const TableCall& call, const TableP
   return result;
 }
 
+std::vector<TableCellFigure> row_figures(const TableTask& task, const TableResult& result, const TableRow& row,
+                                         TableFigure figure) {
+  const auto& cells = result.cells.at(row.key);
+  std::vector<TableCellFigure> figures;
+  double paper = 0;
+  for (const std::string& target : task.targets) {
+    const auto printed = row.paper.find(target);
+    const bool known = printed != row.paper.end();
+    figures.push_back(
+        {figures_of(cells.at(target), figure), "failed", known ? std::optional(printed->second) : std::nullopt});
+    paper += known ? printed->second / static_cast<double>(task.targets.size()) : NAN;
+  }
+  figures.push_back({over_targets(task, cells, figure, static_cast<size_t>(seeds_of(task, row))), "-",
+                     std::isnan(paper) ? std::nullopt : std::optional(paper)});
+  return figures;
+}
+
 std::string table_text(const TableTask& task, const TableResult& result, TableFigure figure, bool markdown) {
   std::vector<Column> columns = {{"method"}};
   for (const std::string& target : task.targets) columns.push_back({domain_named(task, target).column, Align::kRight});
@@ -203,15 +218,7 @@ std::string table_text(const TableTask& task, const TableResult& result, TableFi
   Table table(columns);
   for (const TableRow& row : task.rows) {
     std::vector<std::string> cells = {row.title};
-    const auto& of_row = result.cells.at(row.key);
-    for (const std::string& target : task.targets) cells.push_back(cell_text(of_row.at(target), figure, row, target));
-    const std::vector<double> means = over_targets(task, of_row, figure, static_cast<size_t>(seeds_of(task, row)));
-    double paper = 0;
-    for (const std::string& target : task.targets)
-      paper += row.paper.count(target) ? row.paper.at(target) / static_cast<double>(task.targets.size()) : NAN;
-    std::string mean = means.empty() ? "-" : figure_text(means);
-    if (!std::isnan(paper)) mean += fmt::format(" ({:.1f})", paper);
-    cells.push_back(mean);
+    for (const TableCellFigure& cell : row_figures(task, result, row, figure)) cells.push_back(cell_text(cell));
     table.add_row(cells);
   }
   return markdown ? table.to_markdown() : table.to_text();

@@ -60,6 +60,16 @@ using TableProgress = std::function<void(int64_t done, int64_t total, const std:
 TableResult run_table(const TableTask& task, const TableCall& call, const TableProgress& progress);
 
 enum class TableFigure { kLast, kPicked, kWithLabels };
+
+// A cell as it is shown.
+struct TableCellFigure {
+  std::vector<double> percents;  // a seed each; empty where there is no figure
+  std::string missing;           // what is shown in its place
+  std::optional<double> paper;
+};
+// A row: its targets, and the mean over them.
+std::vector<TableCellFigure> row_figures(const TableTask& task, const TableResult& result, const TableRow& row,
+                                         TableFigure figure);
 // Rows and targets with mean and deviation, the paper's figure in brackets, and the mean over the targets.
 std::string table_text(const TableTask& task, const TableResult& result, TableFigure figure, bool markdown);
 std::string table_csv(const TableTask& task, const TableResult& result);

@@ -130,7 +130,11 @@ void LearnedMethod::adapt(Ensemble& ensemble, const ImageSet& target, Observer& 
     const Clock::time_point before = Clock::now();
     outputs = evaluate(ensemble.sources, images, is_mixed(way.precision));
     std::vector<Tensor> logits;
-    for (const Outputs& source : outputs) logits.push_back(source.logits);
+    event.features.clear();
+    for (const Outputs& source : outputs) {
+      event.features.push_back(source.features);
+      logits.push_back(source.logits);
+    }
     ensemble.mixture = mixture();
     event.logits = at::stack(logits);
     event.probabilities = combine(event.logits, ensemble.mixture);

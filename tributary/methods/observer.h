@@ -42,7 +42,8 @@ struct RoundEvent {
   PhaseSeconds phases;                               // of these
   int64_t pictures = 0;                              // that went through a source in training, forward and backward
   Ensemble* ensemble = nullptr;                      // the models as they are now, mixture included
-  Tensor logits;                                     // [m, n, K] over the target set
+  std::vector<Tensor> features;                      // [n, d_j] over the target set, a source each
+  Tensor logits;                                     // [m, n, K]
   Tensor probabilities;                              // [n, K], the mixture
   Tensor weights;                                    // [m], raw; undefined where the method has none
   // Selective self-training alone.

@@ -217,6 +217,7 @@ class Adaptation {
     synchronise(images_.device());
     event.seconds = seconds_since(start);
     event.ensemble = &ensemble_;
+    event.features = state.features;
     event.logits = state.logits;
     event.probabilities = state.probabilities;
     event.score = state.score;

@@ -1,0 +1,174 @@
+#include "tributary/report/history.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/eval/principal.h"
+#include "tributary/model/safetensors.h"
+
+namespace tributary {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Tensors on their way into a file, in as few bytes as they need.
+class Collected {
+ public:
+  void add(const std::string& name, const Tensor& value, torch::ScalarType type, DType dtype) {
+    if (!value.defined()) return;
+    kept_.push_back(value.to(torch::kCPU, type).contiguous());
+    const Tensor& kept = kept_.back();
+    entries_.push_back(
+        {name, dtype, kept.sizes().vec(), {static_cast<const uint8_t*>(kept.data_ptr()), kept.nbytes()}});
+  }
+  void add_classes(const std::string& name, const Tensor& value) { add(name, value, torch::kInt16, DType::I16); }
+  void add_features(const std::string& name, const Tensor& value) { add(name, value, torch::kFloat16, DType::F16); }
+  void write(const std::string& path) const { write_safetensors(path, entries_); }
+
+ private:
+  std::vector<Tensor> kept_;
+  std::vector<TensorEntry> entries_;
+};
+
+torch::ScalarType type_of(DType dtype, const std::string& file) {
+  switch (dtype) {
+    case DType::I16:
+      return torch::kInt16;
+    case DType::I32:
+      return torch::kInt32;
+    case DType::U8:
+      return torch::kUInt8;
+    case DType::F16:
+      return torch::kFloat16;
+    case DType::F32:
+      return torch::kFloat32;
+    default:
+      input_error("{} is not of this program: a tensor is {}", file, name_of(dtype));
+  }
+}
+
+// Undefined where there is none.
+Tensor read_tensor(const SafetensorsFile& file, const std::string& name, torch::ScalarType as) {
+  const TensorEntry* const entry = file.find(name);
+  if (!entry) return {};
+  const Tensor value = torch::empty(entry->shape, type_of(entry->dtype, file.name()));
+  std::memcpy(value.data_ptr(), entry->data.data(), entry->data.size());
+  return value.to(as);
+}
+
+Tensor sample_of(int64_t pictures, int64_t count) {
+  std::vector<int64_t> chosen = Random(0, Purpose::kSplit, {static_cast<uint64_t>(pictures)}).permutation(pictures);
+  chosen.resize(static_cast<size_t>(std::min(count, pictures)));
+  std::sort(chosen.begin(), chosen.end());
+  return torch::tensor(chosen, torch::kInt64);
+}
+
+// Of the rounds there are, in order.
+std::vector<std::string> round_files(const std::string& run) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run + "/history", error)) {
+    const std::string stem = entry.path().stem().string();
+    const bool number = !stem.empty() && stem.size() < 10 && stem.find_first_not_of("0123456789") == std::string::npos;
+    if (number && entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string source_features_name(size_t source) {
+  return "source_features." + std::to_string(source);
+}
+
+void check_shapes(const RoundHistory& round, const std::string& file) {
+  const bool whole = round.label.defined() && round.confidence.defined() && round.source_label.defined() &&
+                     round.sample.defined() && round.features.defined();
+  if (!whole) input_error("{} is incomplete; make the run again", file);
+  const int64_t n = round.label.size(0), s = round.sample.size(0);
+  const auto fits = [](const Tensor& value, int64_t rows, int64_t dimensions, int64_t axis) {
+    return !value.defined() || (value.dim() == dimensions && value.size(axis) == rows);
+  };
+  bool fit = fits(round.pseudo_label, n, 1, 0) && fits(round.confidence, n, 1, 0) && fits(round.confident, n, 1, 0) &&
+             fits(round.source_label, n, 2, 1) && fits(round.features, s, 2, 0);
+  for (const Tensor& features : round.source_features) fit = fit && fits(features, s, 2, 0);
+  fit = fit && s > 0 && round.sample.min().item<int64_t>() >= 0 && round.sample.max().item<int64_t>() < n;
+  if (!fit) input_error("{} is damaged: its tensors do not fit together; make the run again", file);
+}
+
+RoundHistory read_round(const std::string& path) {
+  const SafetensorsFile file = SafetensorsFile::read(path);
+  RoundHistory round;
+  round.round = std::stoll(fs::path(path).stem().string());
+  round.label = read_tensor(file, "label", torch::kInt64);
+  round.pseudo_label = read_tensor(file, "pseudo_label", torch::kInt64);
+  round.confidence = read_tensor(file, "confidence", torch::kFloat32);
+  round.confident = read_tensor(file, "confident", torch::kBool);
+  round.source_label = read_tensor(file, "source_label", torch::kInt64);
+  round.sample = read_tensor(file, "sample", torch::kInt64);
+  round.features = read_tensor(file, "features", torch::kFloat32);
+  for (size_t j = 0; file.find(source_features_name(j)); ++j)
+    round.source_features.push_back(read_tensor(file, source_features_name(j), torch::kFloat32));
+  check_shapes(round, path);
+  return round;
+}
+
+}  // namespace
+
+void HistoryObserver::on_round(const RoundEvent& event) {
+  const torch::NoGradGuard no_grad;
+  if (event.round == 0) begin(*event.ensemble);
+  const int64_t n = event.probabilities.size(0);
+  const bool denoised = event.score.defined();
+  const auto [confidence, label] = (denoised ? event.score : event.probabilities).max(-1);
+  Collected round;
+  round.add_classes("label", event.probabilities.argmax(-1));
+  if (denoised) round.add_classes("pseudo_label", label);
+  round.add("confidence", confidence, torch::kFloat32, DType::F32);
+  if (event.trained)
+    round.add("confident", torch::zeros({n}, torch::kUInt8).index_fill_(0, event.trained->confident.cpu(), 1),
+              torch::kUInt8, DType::U8);
+  round.add_classes("source_label", event.logits.argmax(-1));
+
+  const Tensor sample = sample_of(n, event.round == event.rounds ? options_.last_sample : options_.sample);
+  std::vector<Tensor> sampled;
+  for (const Tensor& features : event.features)
+    sampled.push_back(features.index_select(0, sample.to(features.device())));
+  const auto random = [&](uint64_t which) { return Random(0, Purpose::kSplit, {which}); };
+  round.add("sample", sample, torch::kInt32, DType::I32);
+  round.add_features("features", principal_scores(at::cat(sampled, 1), options_.width, random(0)));
+  for (size_t j = 0; j < sampled.size(); ++j)
+    round.add_features(source_features_name(j), principal_scores(sampled[j], options_.source_width, random(j + 1)));
+  round.write(folder_.file(fmt::format("history/{:04}.safetensors", event.round)));
+}
+
+// Makes the folder, or empties that of a run that was interrupted, and writes down what all rounds have in common.
+void HistoryObserver::begin(const Ensemble& ensemble) const {
+  make_folder(folder_.file("history"));
+  for (const std::string& file : round_files(folder_.path())) fs::remove(file);
+  nlohmann::json common = {{"classes", ensemble.classes()}, {"device", ensemble.sources.front().device().str()}};
+  for (const SourceModel& source : ensemble.sources) common["sources"].push_back(source.info().name);
+  write_file_atomically(folder_.file("history/run.json"), common.dump(2) + "\n");
+}
+
+History read_history(const std::string& run) {
+  const std::vector<std::string> files = round_files(run);
+  if (files.empty()) input_error("{} holds no history of its rounds; run tributary adapt with --history", run);
+  History history;
+  const std::string common = run + "/history/run.json";
+  try {
+    const nlohmann::json object = nlohmann::json::parse(read_text(common));
+    history.classes = object.at("classes").get<std::vector<std::string>>();
+    history.sources = object.at("sources").get<std::vector<std::string>>();
+    history.device = object.at("device");
+  } catch (const nlohmann::json::exception&) {
+    input_error("{} is damaged; make the run again", common);
+  }
+  for (const std::string& file : files) history.rounds.push_back(read_round(file));
+  return history;
+}
+
+}  // namespace tributary

@@ -1,0 +1,153 @@
+#include "tributary/report/report_data.h"
+
+#include <toml++/toml.h>
+#include <torch/version.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/base/text.h"
+#include "tributary/methods/registry.h"
+
+namespace tributary {
+namespace {
+
+std::vector<nlohmann::json> read_metrics(const std::string& path) {
+  std::vector<nlohmann::json> rounds;
+  std::istringstream lines(read_text(path));
+  for (std::string line; std::getline(lines, line);) {
+    rounds.push_back(nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false));
+    if (!rounds.back().is_object()) input_error("{} is damaged in line {}; make the run again", path, rounds.size());
+  }
+  return rounds;
+}
+
+std::string value_text(const toml::node& node) {
+  std::ostringstream text;
+  node.visit([&](const auto& value) { text << value; });
+  return text.str();
+}
+
+// "adapt.rounds" and "20" for every option of the run, in alphabetical order.
+nlohmann::json configuration(const toml::table& config) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& [key, node] : config) {
+    if (const toml::table* const section = node.as_table()) {
+      for (const auto& [inner, value] : *section)
+        rows.push_back({fmt::format("{}.{}", key.str(), inner.str()), value_text(value)});
+    } else {
+      rows.push_back({std::string(key.str()), value_text(node)});
+    }
+  }
+  return rows;
+}
+
+std::string title_of(const std::string& method) {
+  for (const MethodEntry& entry : compared_methods())
+    if (entry.name == method) return entry.title;
+  return method == "selective-oracle" ? "Selective oracle" : "Selective self-training";
+}
+
+nlohmann::json sources_of(const History& history, const toml::table& config) {
+  nlohmann::json sources = nlohmann::json::array();
+  const toml::array* const files = config["source"].as_array();
+  for (size_t j = 0; j < history.sources.size(); ++j) {
+    const toml::node* const file = files ? files->get(j) : nullptr;
+    sources.push_back({{"name", history.sources[j]}, {"file", file ? file->value_or(std::string()) : ""}});
+  }
+  return sources;
+}
+
+void add_test_accuracies(nlohmann::json& rounds, const nlohmann::json& summary) {
+  if (!summary.contains("accuracy")) return;
+  const nlohmann::json& percents = summary.at("accuracy").at("rounds");
+  for (size_t i = 0; i < std::min(rounds.size(), percents.size()); ++i)
+    rounds[i]["test_accuracy"] = percents[i].get<double>() / 100;
+}
+
+}  // namespace
+
+std::string time_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                     parts.tm_hour, parts.tm_min);
+}
+
+nlohmann::json versions(const std::string& device) {
+  const auto pair = [](const char* name, const std::string& version) { return nlohmann::json::array({name, version}); };
+  nlohmann::json all = nlohmann::json::array({pair("tributary", TRIBUTARY_VERSION), pair("LibTorch", TORCH_VERSION)});
+  if (!device.empty()) all.push_back(pair("device", device));
+  return all;
+}
+
+Tensor truth_of(const ReportSubject& subject, const History& history) {
+  if (!subject.truth) return {};
+  const int64_t n = history.rounds.front().label.size(0);
+  if (static_cast<int64_t>(subject.truth->values.size()) != n)
+    input_error("{} has {} labels for the {} pictures that {} adapted to; give the labels of the same pictures",
+                subject.truth_name, thousands(static_cast<int64_t>(subject.truth->values.size())), thousands(n),
+                subject.run);
+  return torch::tensor(subject.truth->values, torch::kInt64);
+}
+
+void declare(OptionTable& table, ReportOptions& options) {
+  const std::string section = "report";
+  table.integer(section, "points", &options.points, 2, 1000000, "pictures in the plane of features").transient();
+  table
+      .integer(section, "embedded_rounds", &options.embedded_rounds, 0, 1000,
+               "rounds whose features are shown in the plane, the first and the last among them; 0: none")
+      .transient();
+  table.flag(section, "all_points", &options.all_points, "show the last round's features of all pictures, too")
+      .transient();
+  table.integer(section, "gallery", &options.gallery, 0, 10000, "pictures of each kind in the gallery").transient();
+}
+
+nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& options) {
+  const History history = read_history(subject.run);
+  const int64_t n = history.rounds.front().label.size(0);
+  if (subject.pictures && subject.pictures->size() != n)
+    input_error("{} adapted to {} pictures, but there are {} now; put them back or make the report without them",
+                subject.run, thousands(n), thousands(subject.pictures->size()));
+  const toml::table config = toml::parse(read_text(subject.run + "/config.toml"));
+  const bool finished = std::filesystem::exists(subject.run + "/DONE");
+  const nlohmann::json summary =
+      finished ? nlohmann::json::parse(read_text(subject.run + "/summary.json")) : nlohmann::json::object();
+  const ReportParts parts{history, truth_of(subject, history)};
+
+  const std::string method = summary.value("method", config["adapt"]["method"].value_or(std::string("selective")));
+  nlohmann::json rounds = report_rounds(parts, read_metrics(subject.run + "/metrics.jsonl"));
+  add_test_accuracies(rounds, summary);
+  nlohmann::json data = {{"schema", 1},
+                         {"kind", "run"},
+                         {"name", std::filesystem::path(subject.run).filename().string()},
+                         {"method", method},
+                         {"title", title_of(method)},
+                         {"created", time_text()},
+                         {"command", fmt::format("tributary adapt --config {0}/config.toml --run NEW", subject.run)},
+                         {"finished", finished},
+                         {"versions", versions(history.device)},
+                         {"config", configuration(config)},
+                         {"classes", history.classes},
+                         {"sources", sources_of(history, config)},
+                         {"pictures", n},
+                         {"labels", nullptr},
+                         {"rounds", rounds},
+                         {"bound_notes", nlohmann::json::array()},
+                         {"per_class", report_classes(parts)},
+                         {"confusion", report_confusion(parts)},
+                         {"embedding", nullptr},
+                         {"notes", nlohmann::json::array()}};
+  if (parts.truth.defined()) data["labels"] = subject.truth_name;
+  if (options.embedded_rounds > 0) data["embedding"] = report_embedding(parts, options);
+  if (subject.pictures) data["gallery"] = report_gallery(parts, *subject.pictures, options.gallery);
+  if (summary.value("set_aside", 0) > 0)
+    data["notes"].push_back(
+        fmt::format("{} pictures could not be read; predictions.csv says why", summary.at("set_aside").get<int64_t>()));
+  return data;
+}
+
+}  // namespace tributary

@@ -1,0 +1,95 @@
+#include <set>
+
+#include "tributary/report/report_data.h"
+
+namespace tributary {
+namespace {
+
+double share(const Tensor& truths) {
+  return truths.to(torch::kFloat64).mean().item<double>();
+}
+
+// Of the pictures where `of` holds; null where there is none.
+nlohmann::json share_of(const Tensor& truths, const Tensor& of) {
+  const Tensor chosen = truths.masked_select(of);
+  return chosen.numel() == 0 ? nlohmann::json() : nlohmann::json(share(chosen));
+}
+
+// What the labels of a round were worth: of the mixture, of each source, and of the pseudo-labels that it was trained
+// on, which those of the round before are, inside and outside of the confident set.
+nlohmann::json accuracy_of_round(const ReportParts& parts, size_t place) {
+  const RoundHistory& round = parts.history.rounds[place];
+  nlohmann::json accuracy = {
+      {"mixture", share(round.label == parts.truth)}, {"confident", nullptr}, {"unconfident", nullptr}};
+  for (int64_t j = 0; j < round.source_label.size(0); ++j)
+    accuracy["sources"].push_back(share(round.source_label[j] == parts.truth));
+  if (round.confident.defined() && place > 0 && parts.history.rounds[place - 1].pseudo_label.defined()) {
+    const Tensor right = parts.history.rounds[place - 1].pseudo_label == parts.truth;
+    accuracy["confident"] = share_of(right, round.confident);
+    accuracy["unconfident"] = share_of(right, round.confident.logical_not());
+  }
+  return accuracy;
+}
+
+// Every number of a round that is not about something else: the losses, each as a list.
+nlohmann::json losses_of(const nlohmann::json& metrics) {
+  static const std::set<std::string> others = {"round",
+                                               "rounds",
+                                               "pictures",
+                                               "entropy",
+                                               "marginal_entropy",
+                                               "seconds",
+                                               "weights",
+                                               "weight_sum",
+                                               "mean_confidence",
+                                               "initial_confident",
+                                               "confident",
+                                               "evaluation_seconds",
+                                               "weights_seconds",
+                                               "labels_seconds",
+                                               "training_seconds",
+                                               "pictures_per_second"};
+  nlohmann::json losses = nlohmann::json::object();
+  for (const auto& [name, value] : metrics.items()) {
+    if (others.count(name) > 0) continue;
+    losses[name] = value.is_array() ? value : nlohmann::json::array({value});
+  }
+  return losses;
+}
+
+nlohmann::json copied(const nlohmann::json& object, const std::string& key) {
+  return object.contains(key) ? object.at(key) : nlohmann::json();
+}
+
+}  // namespace
+
+nlohmann::json report_rounds(const ReportParts& parts, const std::vector<nlohmann::json>& metrics) {
+  nlohmann::json rounds = nlohmann::json::array();
+  const size_t known = std::min(metrics.size(), parts.history.rounds.size());
+  for (size_t i = 0; i < known; ++i) {
+    const RoundHistory& round = parts.history.rounds[i];
+    const nlohmann::json& own = metrics[i];
+    nlohmann::json entry = {{"round", round.round},
+                            {"seconds", copied(own, "seconds")},
+                            {"phases",
+                             {{"training", own.value("training_seconds", 0.0)},
+                              {"evaluation", own.value("evaluation_seconds", 0.0)},
+                              {"weights", own.value("weights_seconds", 0.0)},
+                              {"labels", own.value("labels_seconds", 0.0)}}},
+                            {"test_accuracy", nullptr},
+                            {"bound", nullptr},
+                            {"accuracy", nullptr},
+                            {"changed", nullptr}};
+    for (const char* key : {"weights", "confident", "mean_confidence", "entropy", "marginal_entropy"})
+      entry[key] = copied(own, key);
+    if (i > 0) {
+      entry["losses"] = losses_of(own);
+      entry["changed"] = (round.label != parts.history.rounds[i - 1].label).sum().item<int64_t>();
+    }
+    if (parts.truth.defined()) entry["accuracy"] = accuracy_of_round(parts, i);
+    rounds.push_back(entry);
+  }
+  return rounds;
+}
+
+}  // namespace tributary

@@ -1,0 +1,49 @@
+#include "tributary/report/run_watch.h"
+
+#include "tributary/report/history.h"
+#include "tributary/report/report_page.h"
+
+namespace tributary {
+namespace {
+
+// Writes the page anew after every round, without what takes long.
+class LiveReport : public Observer {
+ public:
+  explicit LiveReport(const RunFolder& folder) : folder_(folder) {}
+  void on_round(const RoundEvent&) override {
+    ReportOptions quick;
+    quick.embedded_rounds = 0;
+    write_report({folder_.path()}, quick, folder_.file("report.html"));
+  }
+
+ private:
+  const RunFolder& folder_;
+};
+
+}  // namespace
+
+void declare(OptionTable& table, WatchOptions& options) {
+  const std::string section = "report";
+  table.flag(section, "history", &options.history, "keep what a report needs of every round").transient();
+  table.flag(section, "report", &options.page, "write report.html at the end; needs the history").transient();
+  table.flag(section, "live", &options.live, "write report.html after every round, too; the page loads itself anew")
+      .transient();
+  table.flag(section, "tensorboard", &options.tensorboard, "write curves for TensorBoard into the run's folder")
+      .transient();
+  declare(table, options.report);
+}
+
+RunWatch::RunWatch(const RunFolder& folder, const WatchOptions& options, const AccuracyObserver* accuracy,
+                   std::vector<Observer*>& listeners)
+    : folder_(folder), options_(options) {
+  if (options.history) observers_.push_back(std::make_unique<HistoryObserver>(folder, HistoryOptions()));
+  if (options.tensorboard) observers_.push_back(std::make_unique<TensorBoardObserver>(folder.path(), accuracy));
+  if (options.history && options.live) observers_.push_back(std::make_unique<LiveReport>(folder));
+  for (const auto& observer : observers_) listeners.push_back(observer.get());
+}
+
+void RunWatch::finish(const ReportSubject& subject) const {
+  if (options_.history && options_.page) write_report(subject, options_.report, folder_.file("report.html"));
+}
+
+}  // namespace tributary

@@ -1,0 +1,72 @@
+// Class by class: how often it was predicted before and after, how surely, and how rightly.
+import {absent, section} from './dom.js';
+import {count, percent, signed} from './format.js';
+import {shareBar, sortableTable} from './tables.js';
+
+/** @typedef {import('./schema.js').Run} Run */
+/** @typedef {import('./schema.js').ClassFigures} ClassFigures */
+
+/** @param {Run} run */
+export function classesSection(run) {
+  const rows = run.per_class;
+  if (!rows || rows.length === 0)
+    return section('classes', 'Classes', null, absent('There are no figures class by class in this report.'));
+  /** @type {import('./tables.js').Column<ClassFigures>[]} */
+  const columns = [
+    {name: 'Class', value: (row) => row.class},
+    {
+      name: 'Before',
+      hint: 'Pictures predicted as this class before the adaptation',
+      numeric: true,
+      value: (row) => row.before,
+      cell: (row) => count(row.before),
+    },
+    {
+      name: 'After',
+      hint: 'Pictures predicted as this class after it',
+      numeric: true,
+      value: (row) => row.after,
+      cell: (row) => count(row.after),
+    },
+    {
+      name: 'Change',
+      numeric: true,
+      value: (row) => row.after - row.before,
+      cell: (row) => signed(row.after - row.before),
+    },
+  ];
+  /** @type {[keyof ClassFigures, string, string][]} */
+  const shares = [
+    ['confidence', 'Confidence', 'Mean over the pictures predicted as this class'],
+    ['recall', 'Recall', 'Of the pictures of this class, the share that was predicted so'],
+    ['precision', 'Precision', 'Of the pictures predicted as this class, the share that is of it'],
+  ];
+  for (const [key, name, hint] of shares) {
+    const share = (/** @type {ClassFigures} */ row) => /** @type {number | null | undefined} */ (row[key]);
+    if (!rows.some((row) => typeof share(row) === 'number')) continue;
+    columns.push({
+      name,
+      hint,
+      numeric: true,
+      value: share,
+      cell: (row) => {
+        const value = share(row);
+        return typeof value === 'number' ? shareBar(value, percent(value)) : null;
+      },
+    });
+  }
+  const missing = run.labels ? null : absent('Recall and precision need labels, which this run has not.');
+  return section(
+    'classes',
+    'Classes',
+    'How many pictures were given to each class. Choose a column to sort by it.',
+    sortableTable({
+      id: 'per-class',
+      caption: 'Figures of every class',
+      columns,
+      rows,
+      searched: rows.length > 15 ? (row) => row.class : undefined,
+    }),
+    missing,
+  );
+}

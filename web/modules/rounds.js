@@ -1,0 +1,413 @@
+// Round by round: weights, the confident set, how right and how sure the predictions are, and the losses.
+import {chartFigure} from './charts.js';
+import {chosen, choose} from './choices.js';
+import {absent, element, section, segments} from './dom.js';
+import {count, decimal, known, percent, titled} from './format.js';
+import {lastWeights, weightShares} from './summary.js';
+import {sortableTable} from './tables.js';
+
+/** @typedef {import('./schema.js').Run} Run */
+/** @typedef {import('./schema.js').Round} Round */
+/** @typedef {import('./charts.js').Series} Series */
+
+const LOSS_TITLES = new Map([
+  ['cross_entropy', ['Cross-entropy', 'How far the predictions are from the pseudo-labels; lower is closer.']],
+  ['information', ['Information maximisation', 'Lower: every prediction is certain and all of them together diverse.']],
+  [
+    'adversarial',
+    ['Adversarial alignment', 'What the features pay in the game against the discriminator; lower is more alike.'],
+  ],
+  [
+    'discriminator',
+    [
+      'Discriminator',
+      'What the discriminator pays in that game; it rises when the two sides can hardly be told apart.',
+    ],
+  ],
+]);
+
+const wholePercent = (/** @type {number} */ share) => percent(share, 0);
+
+/**
+ * @param {Run} run
+ * @param {(round: Round) => number | null | undefined} value
+ */
+function throughRounds(run, value) {
+  return run.rounds.map((round) => value(round) ?? null);
+}
+
+/** @param {(number | null)[]} values */
+function anyKnown(values) {
+  return known(values).length > 0;
+}
+
+/** @param {Run} run */
+function roundNumbers(run) {
+  return run.rounds.map((round) => round.round);
+}
+
+/** @param {Run} run */
+export function weightsSection(run) {
+  const intro =
+    'How much the mixture trusts each source. Its share is the magnitude of its weight over the sum of all.';
+  if (!lastWeights(run)) {
+    return section(
+      'weights',
+      'Sources',
+      null,
+      absent(`No domain weights are recorded${run.finished ? '; not every method has them' : ' yet'}.`),
+      sourcesTable(run),
+    );
+  }
+  const series = (/** @type {(weights: number[], index: number) => number} */ value) =>
+    run.sources.map((source, index) => ({
+      name: source.name,
+      colour: index,
+      values: throughRounds(run, ({weights}) => (weights ? value(weights, index) : null)),
+    }));
+  const common = {type: /** @type {const} */ ('line'), places: roundNumbers(run), placesTitle: 'round'};
+  const shares = chartFigure({
+    ...common,
+    id: 'weights-share',
+    title: 'Share of each source',
+    note: 'The shares of a round sum to 100 %.',
+    series: series((weights, index) => weightShares(weights)[index]),
+    valuesTitle: 'share of the weights, %',
+    format: percent,
+    tick: wholePercent,
+  });
+  const raw = chartFigure({
+    ...common,
+    id: 'weights-raw',
+    title: 'Raw weights',
+    note:
+      'As they are learnt, without a unit. A larger sum makes the mixture more certain; of a weight below zero the ' +
+      'magnitude counts.',
+    series: series((weights, index) => weights[index]),
+    valuesTitle: 'weight',
+    format: decimal,
+  });
+  const show = (/** @type {string} */ which) => {
+    shares.hidden = which !== 'share';
+    raw.hidden = which === 'share';
+  };
+  const value = chosen('weights', 'share');
+  const choice = segments({
+    name: 'weights-view',
+    label: 'Show',
+    options: [
+      ['share', 'Shares'],
+      ['raw', 'Raw weights'],
+    ],
+    value,
+    onchange: (which) => {
+      choose('weights', which);
+      show(which);
+    },
+  });
+  show(value);
+  return section(
+    'weights',
+    'Sources and their weights',
+    intro,
+    element('div', {class: 'controls'}, choice),
+    element('div', {class: 'charts'}, shares, raw, sourcesTable(run)),
+  );
+}
+
+/** @param {Run} run */
+function sourcesTable(run) {
+  const weights = lastWeights(run);
+  const shares = weights ? weightShares(weights) : null;
+  const [first, last] = [run.rounds[0]?.accuracy?.sources, run.rounds[run.rounds.length - 1]?.accuracy?.sources];
+  /** @type {import('./tables.js').Column<{name: string, file: string, index: number}>[]} */
+  const columns = [
+    {
+      name: 'Source',
+      value: ({name}) => name,
+      cell: ({name, file}) => element('span', {}, name, element('code', {class: 'under'}, file)),
+    },
+  ];
+  if (shares)
+    columns.push({
+      name: 'Share',
+      numeric: true,
+      value: ({index}) => shares[index],
+      cell: ({index}) => percent(shares[index]),
+    });
+  if (first)
+    columns.push({
+      name: 'Right before',
+      numeric: true,
+      value: ({index}) => first[index],
+      cell: ({index}) => percent(first[index]),
+    });
+  if (last && run.rounds.length > 1)
+    columns.push({
+      name: 'Right after',
+      numeric: true,
+      value: ({index}) => last[index],
+      cell: ({index}) => percent(last[index]),
+    });
+  return sortableTable({
+    id: 'sources',
+    caption: 'The sources',
+    columns,
+    rows: run.sources.map((source, index) => ({...source, index})),
+  });
+}
+
+/** @param {Run} run */
+export function selectionSection(run) {
+  const confident = throughRounds(run, (round) => round.confident);
+  const common = {type: /** @type {const} */ ('line'), places: roundNumbers(run), placesTitle: 'round'};
+  const charts = [];
+  if (anyKnown(confident)) {
+    charts.push(
+      chartFigure({
+        ...common,
+        id: 'confident',
+        title: 'Size of the confident set',
+        note: `Pictures that are trained on with their pseudo-label, of ${count(run.pictures)}.`,
+        series: [
+          {name: 'confident pictures', colour: 0, values: confident, thick: true},
+          {name: 'all pictures', colour: 8, values: run.rounds.map(() => run.pictures), dashed: true},
+        ],
+        valuesTitle: 'pictures',
+        format: count,
+      }),
+    );
+  }
+  const [inside, outside] = [
+    throughRounds(run, ({accuracy}) => accuracy?.confident),
+    throughRounds(run, ({accuracy}) => accuracy?.unconfident),
+  ];
+  if (anyKnown(inside) || anyKnown(outside)) {
+    charts.push(
+      chartFigure({
+        ...common,
+        id: 'pseudo-labels',
+        title: 'Right pseudo-labels',
+        note: 'Inside and outside the confident set. The wider the gap, the better the selection.',
+        series: [
+          {name: 'inside', colour: 0, values: inside, thick: true},
+          {name: 'outside', colour: 1, values: outside, thick: true},
+        ],
+        valuesTitle: 'right pseudo-labels, %',
+        format: percent,
+        tick: wholePercent,
+        max: 1,
+      }),
+    );
+  }
+  if (charts.length === 0) {
+    return section(
+      'selection',
+      'Confident set',
+      null,
+      absent(`No confident set is recorded${run.finished ? '; not every method selects pictures' : ' yet'}.`),
+    );
+  }
+  const missing = run.labels ? null : absent('How many of the pseudo-labels are right is not known without labels.');
+  return section(
+    'selection',
+    'Confident set',
+    'Only the pictures the mixture is surest of are trained on; round by round more of them join.',
+    element('div', {class: 'charts'}, ...charts),
+    missing,
+  );
+}
+
+/** @param {Run} run */
+export function predictionsSection(run) {
+  const common = {type: /** @type {const} */ ('line'), places: roundNumbers(run), placesTitle: 'round'};
+  const charts = [];
+  const [mixture, held] = [
+    throughRounds(run, ({accuracy}) => accuracy?.mixture),
+    throughRounds(run, (round) => round.test_accuracy),
+  ];
+  /** @type {Series[]} */
+  const series = [];
+  if (anyKnown(mixture)) series.push({name: 'mixture', colour: 8, values: mixture, thick: true});
+  if (anyKnown(held)) series.push({name: 'mixture, held-out pictures', colour: 8, values: held, dashed: true});
+  run.sources.forEach((source, index) => {
+    const values = throughRounds(run, ({accuracy}) => accuracy?.sources?.[index]);
+    if (anyKnown(values)) series.push({name: source.name, colour: index, values});
+  });
+  if (series.length > 0) {
+    charts.push(
+      chartFigure({
+        ...common,
+        id: 'accuracy',
+        title: 'Right predictions',
+        note: 'Of the mixture and of each source by itself.',
+        series,
+        valuesTitle: 'accuracy, %',
+        format: percent,
+        tick: wholePercent,
+        max: 1,
+      }),
+    );
+  }
+  const changed = throughRounds(run, (round) => (round.round > 0 ? round.changed : null));
+  if (anyKnown(changed)) {
+    const trained = run.rounds.map((round, index) => ({round, index})).filter(({round}) => round.round > 0);
+    charts.push(
+      chartFigure({
+        ...common,
+        id: 'changed',
+        type: 'bar',
+        title: 'Predictions that changed',
+        note: 'Against the round before. It settles when few do.',
+        places: trained.map(({round}) => round.round),
+        series: [{name: 'changed predictions', colour: 0, values: trained.map(({index}) => changed[index])}],
+        valuesTitle: 'pictures',
+        format: count,
+      }),
+    );
+  }
+  const confidence = throughRounds(run, (round) => round.mean_confidence);
+  if (anyKnown(confidence)) {
+    charts.push(
+      chartFigure({
+        ...common,
+        id: 'confidence',
+        title: 'Mean confidence',
+        note: 'Of the class that the mixture decides for.',
+        series: [{name: 'mean confidence', colour: 0, values: confidence, thick: true}],
+        valuesTitle: 'confidence, %',
+        format: percent,
+        tick: wholePercent,
+        max: 1,
+      }),
+    );
+  }
+  const [entropy, marginal] = [
+    throughRounds(run, (round) => round.entropy),
+    throughRounds(run, (round) => round.marginal_entropy),
+  ];
+  if (anyKnown(entropy) || anyKnown(marginal)) {
+    const most = Math.log(run.classes.length);
+    charts.push(
+      chartFigure({
+        ...common,
+        id: 'entropy',
+        title: 'Certain and diverse',
+        note: 'Certain: the entropy of a prediction falls. Diverse: that of all predictions together stays high.',
+        series: [
+          {name: 'mean entropy of a prediction', colour: 0, values: entropy, thick: true},
+          {name: 'entropy of the mean prediction', colour: 1, values: marginal, thick: true},
+          {
+            name: `most possible, ln ${count(run.classes.length)}`,
+            colour: 8,
+            values: run.rounds.map(() => most),
+            dashed: true,
+          },
+        ],
+        valuesTitle: 'entropy, nats',
+        format: decimal,
+      }),
+    );
+  }
+  const missing = run.labels ? null : absent('Without labels there is no accuracy to show; what follows needs none.');
+  if (charts.length === 0)
+    return section('predictions', 'Predictions', null, absent('No figures of the predictions are recorded yet.'));
+  return section('predictions', 'Predictions', null, missing, element('div', {class: 'charts'}, ...charts));
+}
+
+/** @param {Run} run */
+export function lossesSection(run) {
+  const rounds = run.rounds.filter((round) => round.losses);
+  const names = [...new Set(rounds.flatMap((round) => Object.keys(round.losses ?? {})))];
+  const charts = [];
+  for (const name of names) {
+    const lines = Math.max(0, ...rounds.map((round) => round.losses?.[name]?.length ?? 0));
+    const series = Array.from({length: lines}, (_, index) => ({
+      name: lines === 1 ? titled(name).toLowerCase() : (run.sources[index]?.name ?? `${index + 1}`),
+      colour: index,
+      values: rounds.map((round) => round.losses?.[name]?.[index] ?? null),
+    }));
+    if (!series.some(({values}) => anyKnown(values))) continue;
+    const [title, note] = LOSS_TITLES.get(name) ?? [titled(name), 'Mean over a round’s steps.'];
+    charts.push(
+      chartFigure({
+        id: `loss-${charts.length}`,
+        type: 'line',
+        title,
+        note,
+        places: rounds.map((round) => round.round),
+        placesTitle: 'round',
+        series,
+        valuesTitle: 'loss',
+        format: decimal,
+      }),
+    );
+  }
+  if (charts.length === 0)
+    return section(
+      'losses',
+      'Losses',
+      null,
+      absent(`No losses are recorded${run.finished ? '; not every method trains' : ' yet'}.`),
+    );
+  return section(
+    'losses',
+    'Losses',
+    'Means over the steps of a round. Round 0 comes before any training and has none.',
+    element('div', {class: 'charts'}, ...charts),
+  );
+}
+
+/** @param {Run} run */
+export function boundSection(run) {
+  const rounds = run.rounds.filter((round) => round.bound);
+  if (rounds.length === 0)
+    return section(
+      'bound',
+      'The bound',
+      null,
+      absent(`The terms of the error bound were not computed${run.finished ? ' for this run' : ' yet'}.`),
+    );
+  const line = (/** @type {keyof import('./schema.js').Bound} */ term) =>
+    rounds.map((round) => round.bound?.[term] ?? null);
+  /** @type {Series[]} */
+  const series = [
+    {name: 'label mismatch', colour: 0, values: line('mismatch')},
+    {name: 'feature misalignment', colour: 1, values: line('misalignment')},
+    {name: 'variance', colour: 2, values: line('variance')},
+    {name: 'sum', colour: 8, values: line('sum'), thick: true},
+  ];
+  const [exact, apart] = [line('mismatch_exact'), line('misalignment_sources')];
+  if (anyKnown(exact)) series.push({name: 'label mismatch by the true labels', colour: 0, values: exact, dashed: true});
+  if (anyKnown(apart)) series.push({name: 'misalignment, sources apart', colour: 1, values: apart, dashed: true});
+  const notes = run.bound_notes ?? [];
+  return section(
+    'bound',
+    'The bound',
+    'Two biases and a variance bound the error on the target (Theorem 4.1). A larger confident set lowers the ' +
+      'variance and risks mismatch.',
+    element(
+      'div',
+      {class: 'charts'},
+      chartFigure({
+        id: 'bound-terms',
+        type: 'line',
+        title: 'The three terms',
+        note: 'Estimates; each against the others, not against an accuracy.',
+        places: rounds.map((round) => round.round),
+        placesTitle: 'round',
+        series,
+        valuesTitle: 'value of the term',
+        format: decimal,
+        height: 320,
+      }),
+      notes.length > 0 &&
+        element(
+          'aside',
+          {class: 'notes', 'aria-label': 'Notes on the bound'},
+          element('h3', {}, 'How it was estimated'),
+          element('ul', {}, ...notes.map((note) => element('li', {}, note))),
+        ),
+    ),
+  );
+}

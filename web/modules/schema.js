@@ -1,0 +1,147 @@
+// The data behind a report, schema 1: what the program writes into the page. Types only.
+//
+// Absent knowledge is null or an absent key, never a made-up value.
+
+/**
+ * A run: several sources adapted to one set of pictures.
+ * @typedef {object} Run
+ * @property {1} schema
+ * @property {'run'} kind
+ * @property {string} name  of the target
+ * @property {string} method
+ * @property {string} title
+ * @property {string} created
+ * @property {string} command
+ * @property {boolean} finished  false while the run goes on
+ * @property {[string, string][]} versions
+ * @property {[string, string][]} config
+ * @property {string[]} classes  K
+ * @property {{name: string, file: string}[]} sources  m
+ * @property {number} pictures  n
+ * @property {string | null} [labels]  where the truth comes from
+ * @property {Round[]} rounds  0 is before any training
+ * @property {string[]} [bound_notes]
+ * @property {ClassFigures[] | null} [per_class]
+ * @property {Confusion | null} [confusion]
+ * @property {Embedding | null} [embedding]
+ * @property {Gallery | null} [gallery]
+ * @property {string[]} [notes]
+ */
+
+/**
+ * @typedef {object} Round
+ * @property {number} round
+ * @property {number | null} [seconds]
+ * @property {Record<string, number> | null} [phases]  seconds
+ * @property {number[] | null} [weights]  raw, of which the magnitude counts; m
+ * @property {number | null} [confident]  pictures trained on in this round
+ * @property {number | null} [mean_confidence]
+ * @property {number | null} [entropy]
+ * @property {number | null} [marginal_entropy]
+ * @property {Record<string, number[] | null> | null} [losses]  one value a source, or one in all
+ * @property {number | null} [changed]  predictions that differ from the round before
+ * @property {RoundAccuracy | null} [accuracy]
+ * @property {number | null} [test_accuracy]
+ * @property {Bound | null} [bound]
+ */
+
+/**
+ * @typedef {object} RoundAccuracy
+ * @property {number | null} [mixture]
+ * @property {number[] | null} [sources]
+ * @property {number | null} [confident]  of the pseudo-labels inside the confident set
+ * @property {number | null} [unconfident]
+ */
+
+/**
+ * @typedef {object} Bound
+ * @property {number} mismatch
+ * @property {number | null} [mismatch_exact]
+ * @property {number} misalignment
+ * @property {number | null} [misalignment_sources]
+ * @property {number} variance
+ * @property {number} sum
+ */
+
+/**
+ * @typedef {object} ClassFigures
+ * @property {string} class
+ * @property {number} before
+ * @property {number} after
+ * @property {number | null} [confidence]
+ * @property {number | null} [recall]
+ * @property {number | null} [precision]
+ */
+
+/**
+ * Counts, K x K. With labels truth by prediction, before and after; without them the prediction before by that after.
+ * @typedef {object} Confusion
+ * @property {string} rows
+ * @property {string} columns
+ * @property {number[][] | null} [before]
+ * @property {number[][]} after
+ */
+
+/**
+ * @typedef {object} Embedding
+ * @property {number} sampled  s
+ * @property {number} of
+ * @property {string} pictures  base64 of uint32[s]: each point's index in the target set
+ * @property {string | null} [truth]  base64 of int16[s]
+ * @property {EmbeddingRound[]} rounds
+ */
+
+/**
+ * @typedef {object} EmbeddingRound
+ * @property {number} round
+ * @property {string} xy  base64 of float32[2s]
+ * @property {string} label  base64 of int16[s]
+ * @property {string} confident  base64 of uint8[s]
+ * @property {string} agreement  base64 of float32[s]: the share of sources with the mixture's class
+ */
+
+/** @typedef {'most_confident' | 'least_confident' | 'changed'} GalleryGroup */
+
+/** @typedef {Partial<Record<GalleryGroup, Picture[]>>} Gallery */
+
+/**
+ * @typedef {object} Picture
+ * @property {string} path
+ * @property {number} index
+ * @property {string} thumb  a data: address
+ * @property {number} prediction  classes are indices
+ * @property {number} confidence
+ * @property {number | null} [before]
+ * @property {number | null} [truth]
+ * @property {number[] | null} [sources]  each source's own prediction
+ */
+
+/**
+ * The tables of a benchmark.
+ * @typedef {object} Benchmark
+ * @property {1} schema
+ * @property {'table'} kind
+ * @property {string} name
+ * @property {string} created
+ * @property {string} command
+ * @property {[string, string][]} versions
+ * @property {string[]} columns
+ * @property {BenchmarkTable[]} tables
+ * @property {string[]} [notes]
+ * @property {boolean} [finished]
+ */
+
+/**
+ * @typedef {object} BenchmarkTable
+ * @property {string} title
+ * @property {{method: string, cells: (BenchmarkCell | null)[]}[]} rows
+ */
+
+/**
+ * @typedef {object} BenchmarkCell
+ * @property {number} mean
+ * @property {number | null} [deviation]
+ * @property {number | null} [paper]
+ */
+
+export {};

@@ -1,0 +1,157 @@
+// How the report came about: the command, the configuration, versions, the time it took, and notes.
+import {chartFigure} from './charts.js';
+import {absent, element, section} from './dom.js';
+import {duration, percent, titled} from './format.js';
+import {sortableTable} from './tables.js';
+
+/** @typedef {import('./schema.js').Run} Run */
+/** @typedef {import('./schema.js').Benchmark} Benchmark */
+
+/** @param {Run} run */
+export function setupSection(run) {
+  return section(
+    'setup',
+    'How it was made',
+    null,
+    ...commandBox(run.command),
+    timings(run),
+    configTable(run.config),
+    versionsList(run.versions),
+    ...notesList(run.notes ?? []),
+  );
+}
+
+/** @param {Benchmark} benchmark */
+export function benchmarkSetupSection(benchmark) {
+  return section(
+    'setup',
+    'How it was made',
+    null,
+    ...commandBox(benchmark.command),
+    versionsList(benchmark.versions),
+    ...notesList(benchmark.notes ?? []),
+  );
+}
+
+/** @param {string} command */
+function commandBox(command) {
+  const said = element('span', {class: 'shown', role: 'status'});
+  const text = element('code', {}, command);
+  const copy = async () => {
+    said.textContent = (await copied(command, text)) ? 'copied' : 'could not copy; the text is selected';
+    setTimeout(() => {
+      said.textContent = '';
+    }, 3000);
+  };
+  return [
+    element('h3', {}, 'To make it again'),
+    element(
+      'div',
+      {class: 'command'},
+      element('pre', {tabindex: 0}, text),
+      element('button', {type: 'button', class: 'copy', onclick: copy}, 'Copy'),
+      said,
+    ),
+  ];
+}
+
+/**
+ * @param {string} text
+ * @param {HTMLElement} shown  where the text stands
+ */
+async function copied(text, shown) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // A page from a file may lack the clipboard: then the old way, and if that fails the text stays selected.
+    const range = document.createRange();
+    range.selectNodeContents(shown);
+    const marked = getSelection();
+    marked?.removeAllRanges();
+    marked?.addRange(range);
+    return document.execCommand('copy');
+  }
+}
+
+/** @param {Run} run */
+function timings(run) {
+  const rounds = run.rounds.filter((round) => round.phases && Object.keys(round.phases).length > 0);
+  if (rounds.length === 0) return absent('How long the phases took was not recorded.');
+  const phases = [...new Set(rounds.flatMap((round) => Object.keys(round.phases ?? {})))];
+  const sums = phases.map((phase) => rounds.reduce((sum, round) => sum + (round.phases?.[phase] ?? 0), 0));
+  const whole = rounds.reduce((sum, round) => sum + (round.seconds ?? 0), 0);
+  const total = Math.max(
+    whole,
+    sums.reduce((sum, seconds) => sum + seconds, 0),
+  );
+  const longest = sums.indexOf(Math.max(...sums));
+  const share = percent(total > 0 ? sums[longest] / total : 0, 0);
+  return element(
+    'div',
+    {class: 'charts'},
+    chartFigure({
+      id: 'timings',
+      type: 'bar',
+      width: 'wide',
+      stacked: true,
+      title: 'Time',
+      placesTitle: 'round',
+      places: rounds.map((round) => round.round),
+      note: `${duration(total)} in all rounds, of which ${phases[longest].replace(/_/g, ' ')} took ${share}.`,
+      series: phases.map((phase, index) => ({
+        name: titled(phase).toLowerCase(),
+        colour: index,
+        values: rounds.map((round) => round.phases?.[phase] ?? null),
+      })),
+      valuesTitle: 'seconds',
+      format: duration,
+      tick: (value) => String(value),
+    }),
+  );
+}
+
+/** @param {[string, string][]} config */
+function configTable(config) {
+  const title = element('h3', {}, 'Configuration');
+  if (config.length === 0) return element('div', {}, title, absent('No configuration was recorded.'));
+  return element(
+    'div',
+    {},
+    title,
+    sortableTable({
+      id: 'config',
+      kind: 'options',
+      caption: 'Configuration',
+      rows: config,
+      searched: ([key, value]) => `${key} ${value}`,
+      columns: [
+        {name: 'Option', value: ([key]) => key, cell: ([key]) => element('code', {}, key)},
+        {name: 'Value', value: ([, value]) => value, cell: ([, value]) => element('code', {}, value)},
+      ],
+    }),
+  );
+}
+
+/** @param {[string, string][]} versions */
+function versionsList(versions) {
+  return element(
+    'div',
+    {},
+    element('h3', {}, 'Versions'),
+    element(
+      'dl',
+      {class: 'versions'},
+      ...versions.map(([name, version]) => element('div', {}, element('dt', {}, name), element('dd', {}, version))),
+    ),
+  );
+}
+
+/** @param {string[]} notes */
+function notesList(notes) {
+  if (notes.length === 0) return [];
+  return [
+    element('h3', {}, 'Notes'),
+    element('ul', {class: 'remarks'}, ...notes.map((note) => element('li', {}, note))),
+  ];
+}

@@ -1,0 +1,303 @@
+// The top of a run's page: what was adapted to what, and the lines that matter.
+import {onColours, seriesColour, styleColour} from './colours.js';
+import {drawing, element} from './dom.js';
+import {count, counted, known, listed, percent} from './format.js';
+
+/** @typedef {import('./schema.js').Run} Run */
+/** @typedef {{label: string, value: string[], sentence: string}} Fact  two values are a way from one to the other */
+
+/** @param {Run} run */
+export function runHeader(run) {
+  const facts = [accuracyFact(run), confidentFact(run), changedFact(run), weightFact(run), confidenceFact(run)];
+  const shown = /** @type {Fact[]} */ (facts.filter((fact) => fact !== null)).slice(0, 4);
+  return element(
+    'header',
+    {class: 'top', id: 'summary'},
+    element(
+      'div',
+      {class: 'top-words'},
+      element('p', {class: 'eyebrow'}, `${run.title} · ${run.method}`),
+      element('h1', {}, run.name),
+      element(
+        'p',
+        {class: 'lead'},
+        `${counted(run.sources.length, 'model')} adapted together to ${counted(run.pictures, 'unlabelled picture')} ` +
+          `of ${counted(run.classes.length, 'class', 'classes')}.`,
+      ),
+      element('p', {class: 'created'}, run.created),
+    ),
+    streams(run),
+    shown.length > 0 && element('dl', {class: 'facts'}, ...shown.map(factTile)),
+    truthSentence(run),
+  );
+}
+
+/** @param {Fact} fact */
+function factTile(fact) {
+  const value = element('dd', {class: 'value'}, fact.value[0]);
+  if (fact.value.length > 1) {
+    value.append(element('span', {class: 'arrow', 'aria-label': 'to'}, ' → '), element('strong', {}, fact.value[1]));
+  }
+  return element(
+    'div',
+    {class: 'fact'},
+    element('dt', {}, fact.label),
+    value,
+    element('dd', {class: 'sentence'}, fact.sentence),
+  );
+}
+
+/**
+ * |w| as shares of one: how the mixture uses the weights.
+ * @param {number[]} weights
+ */
+export function weightShares(weights) {
+  const sum = weights.reduce((total, weight) => total + Math.abs(weight), 0);
+  return weights.map((weight) => (sum > 0 ? Math.abs(weight) / sum : 0));
+}
+
+/**
+ * The last round that has weights.
+ * @param {Run} run
+ */
+export function lastWeights(run) {
+  for (let i = run.rounds.length - 1; i >= 0; --i) {
+    const weights = run.rounds[i].weights;
+    if (weights) return weights;
+  }
+  return null;
+}
+
+/**
+ * @param {Run} run
+ * @returns {Fact | null}
+ */
+function accuracyFact(run) {
+  const values = known(run.rounds.map((round) => round.accuracy?.mixture));
+  if (values.length === 0) return null;
+  const sentences = [];
+  const sources = run.rounds[0]?.accuracy?.sources;
+  if (sources && sources.length > 0) {
+    const best = sources.indexOf(Math.max(...sources));
+    sentences.push(`The best source alone, ${run.sources[best]?.name ?? best}, began at ${percent(sources[best])}.`);
+  }
+  const held = known(run.rounds.map((round) => round.test_accuracy));
+  if (held.length > 0) sentences.push(`On held-out pictures ${percent(held[held.length - 1])}.`);
+  return {
+    label: 'Right predictions',
+    value: way(values, percent),
+    sentence: sentences.join(' ') || 'Share of the pictures, before and after.',
+  };
+}
+
+/**
+ * @param {Run} run
+ * @returns {Fact | null}
+ */
+function confidentFact(run) {
+  const values = known(run.rounds.map((round) => round.confident));
+  if (values.length === 0) return null;
+  const share = values[values.length - 1] / run.pictures;
+  const rounds = counted(run.rounds[run.rounds.length - 1].round, 'round');
+  return {
+    label: 'Confident pictures',
+    value: way(values, count),
+    sentence: `${share === 1 ? 'All' : `${percent(share)} of`} ${count(run.pictures)} were trained on after ${rounds}.`,
+  };
+}
+
+/**
+ * @param {Run} run
+ * @returns {Fact | null}
+ */
+function changedFact(run) {
+  const rounds = run.rounds.filter((round) => round.round > 0 && typeof round.changed === 'number');
+  const [first, last] = [rounds[0], rounds[rounds.length - 1]];
+  const later = first === last ? '' : `, ${count(last.changed ?? 0)} in round ${last.round}`;
+  const changes = first
+    ? `${count(first.changed ?? 0)} of ${count(run.pictures)} in round ${first.round}${later}.`
+    : '';
+  const total = changedInAll(run);
+  if (total !== null) {
+    return {
+      label: 'Predictions changed',
+      value: [count(total)],
+      sentence: `${percent(total / run.pictures)} differ from before the adaptation. ${changes}`,
+    };
+  }
+  if (!first) return null;
+  return {
+    label: 'Predictions changed in a round',
+    value: way(
+      rounds.map((round) => round.changed ?? 0),
+      count,
+    ),
+    sentence: changes,
+  };
+}
+
+/**
+ * How many predictions differ from those before the adaptation; null where the data does not say.
+ * @param {Run} run
+ */
+export function changedInAll(run) {
+  if (run.labels || !run.confusion || run.confusion.before) return null;
+  let changed = 0;
+  run.confusion.after.forEach((row, i) =>
+    row.forEach((cell, j) => {
+      changed += i === j ? 0 : cell;
+    }),
+  );
+  return changed;
+}
+
+/**
+ * @param {Run} run
+ * @returns {Fact | null}
+ */
+function weightFact(run) {
+  const [first, last] = [run.rounds.find((round) => round.weights)?.weights, lastWeights(run)];
+  if (!first || !last || last.length < 2) return null;
+  const [before, after] = [weightShares(first), weightShares(last)];
+  const order = after.map((_, index) => index).sort((a, b) => after[b] - after[a]);
+  const name = (/** @type {number} */ index) => run.sources[index]?.name ?? String(index);
+  const others = order.slice(1, 4).map((index) => `${name(index)} ${percent(after[index], 0)}`);
+  return {
+    label: `Heaviest source: ${name(order[0])}`,
+    value: [percent(before[order[0]], 0), percent(after[order[0]], 0)],
+    sentence: `Then ${listed(others)}${order.length > 4 ? ', and less for the others' : ''}.`,
+  };
+}
+
+/**
+ * @param {Run} run
+ * @returns {Fact | null}
+ */
+function confidenceFact(run) {
+  const values = known(run.rounds.map((round) => round.mean_confidence));
+  if (values.length === 0) return null;
+  return {
+    label: 'Mean confidence',
+    value: way(values, percent),
+    sentence: 'Of the class that the mixture decides for.',
+  };
+}
+
+/**
+ * @param {number[]} values
+ * @param {(value: number) => string} format
+ */
+function way(values, format) {
+  const [first, last] = [format(values[0]), format(values[values.length - 1])];
+  return values.length > 1 ? [first, last] : [first];
+}
+
+/** @param {Run} run */
+function truthSentence(run) {
+  if (!run.labels) {
+    return element(
+      'p',
+      {class: 'truth'},
+      'The labels of these pictures are not known, so nothing on this page says how many predictions are right.',
+    );
+  }
+  const use = run.method.includes('oracle') ? 'the oracle selects by them' : 'the adaptation never saw them';
+  return element(
+    'p',
+    {class: 'truth'},
+    'Right or wrong is judged by the labels of ',
+    element('code', {}, run.labels),
+    `; ${use}.`,
+  );
+}
+
+/**
+ * The sources as streams that join, each as wide as its weight.
+ * @param {Run} run
+ */
+function streams(run) {
+  const weights = lastWeights(run);
+  const many = run.sources.length;
+  const shares = weights ? weightShares(weights) : run.sources.map(() => 1 / Math.max(1, many));
+  const [width, rowHeight, river, labels, mouth] = [
+    570,
+    Math.max(26, Math.min(46, 230 / Math.max(1, many))),
+    56,
+    190,
+    376,
+  ];
+  const height = Math.max(many * rowHeight, river + 24);
+  const spoken = run.sources.map((source, index) =>
+    weights ? `${source.name} ${percent(shares[index], 0)}` : source.name,
+  );
+  const picture = drawing('svg', {
+    class: 'streams',
+    viewBox: `0 0 ${width} ${height}`,
+    role: 'img',
+    'aria-label': `${listed(spoken)} flow into ${run.name}.`,
+  });
+  const defs = drawing('defs');
+  picture.append(defs);
+
+  let joined = (height - river) / 2;
+  run.sources.forEach((source, index) => {
+    const thick = Math.max(1.5, shares[index] * river);
+    const centre = (height - many * rowHeight) / 2 + (index + 0.5) * rowHeight;
+    const [top, bottom, middle] = [centre - thick / 2, centre + thick / 2, (labels + mouth) / 2];
+    const [start, end] = [drawing('stop', {offset: 0}), drawing('stop', {offset: 1})];
+    defs.append(
+      drawing(
+        'linearGradient',
+        {id: `stream-${index}`, gradientUnits: 'userSpaceOnUse', x1: labels, x2: mouth + 30, y1: 0, y2: 0},
+        start,
+        end,
+      ),
+    );
+    const paint = () => {
+      start.setAttribute('stop-color', seriesColour(index));
+      end.setAttribute('stop-color', styleColour('accent'));
+    };
+    paint();
+    onColours(paint);
+    picture.append(
+      drawing('path', {
+        fill: `url(#stream-${index})`,
+        d:
+          `M${labels} ${top} C${middle} ${top} ${middle} ${joined} ${mouth} ${joined} H${width - 142} V${joined + thick + 0.4} ` +
+          `H${mouth} C${middle} ${joined + thick} ${middle} ${bottom} ${labels} ${bottom} Z`,
+      }),
+      drawing(
+        'text',
+        {x: labels - 14, y: centre + 5, 'text-anchor': 'end'},
+        drawing('title', {}, source.name),
+        shortened(source.name, 14),
+        weights && drawing('tspan', {class: 'stream-share', dx: 8}, percent(shares[index], 0)),
+      ),
+    );
+    joined += shares[index] * river;
+  });
+  const [end, middle] = [width - 142.5, height / 2];
+  picture.append(
+    drawing('path', {
+      class: 'stream-end',
+      d: `M${end} ${middle - river / 2} L${end + 20} ${middle} L${end} ${middle + river / 2} Z`,
+    }),
+  );
+  picture.append(
+    drawing(
+      'text',
+      {class: 'stream-target', x: width - 114, y: height / 2 + 5},
+      drawing('title', {}, run.name),
+      shortened(run.name, 9),
+    ),
+  );
+  return picture;
+}
+
+/**
+ * @param {string} text
+ * @param {number} length
+ */
+export function shortened(text, length) {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}
