@@ -110,16 +110,13 @@ export async function launch() {
 }
 
 /**
- * Opens a report, with choices as if `kept` from before. What it asks the network for is refused and counted, and so
- * are errors.
+ * Opens a report. What it asks the network for is refused and counted, and so are errors. The page of a run that goes on
+ * reloads only where `live`; elsewhere it believes to lie in a hidden tab.
  * @returns {Promise<{page: any, context: any, asked: string[], errors: string[]}>}
  */
-export async function open(browser, path, {width = 1440, height = 900, kept = {}, ...options} = {}) {
+export async function open(browser, path, {width = 1440, height = 900, live = false, ...options} = {}) {
   const context = await browser.newContext({viewport: {width, height}, reducedMotion: 'reduce', ...options});
-  await context.addInitScript((choices) => {
-    for (const [key, value] of Object.entries(choices))
-      sessionStorage.setItem(`tributary:${location.pathname}:${key}`, JSON.stringify(value));
-  }, kept);
+  if (!live) await context.addInitScript(() => Object.defineProperty(document, 'hidden', {get: () => true}));
   const page = await context.newPage();
   const [asked, errors] = [[], []];
   const own = pathToFileURL(path).href;

@@ -159,12 +159,9 @@ describe('the page', {skip: whyNoBrowser()}, () => {
     shop?.clear();
   });
 
-  /** Opens a fixture, hands it over, and afterwards wants neither errors nor requests. Reloads only where `live`. */
-  async function look(name, act, {live = false, ...options} = {}) {
-    const {page, context, asked, errors} = await open(browser, paths[name], {
-      ...options,
-      kept: live ? {} : {'live-paused': true},
-    });
+  /** Opens a fixture, hands it over, and afterwards wants neither errors nor requests. */
+  async function look(name, act, options) {
+    const {page, context, asked, errors} = await open(browser, paths[name], options);
     try {
       await act(page);
       assert.deepEqual(errors, [], `${name}: errors`);
@@ -592,20 +589,21 @@ describe('the page', {skip: whyNoBrowser()}, () => {
     }));
 
   test('dark and light: what the system says, until the reader says otherwise', async () => {
-    const ground = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-    await look('labels', async (page) => assert.equal(await ground(page), 'rgb(244, 246, 246)'), {
+    const groundIs = (page, colour) =>
+      page.waitForFunction((wanted) => getComputedStyle(document.body).backgroundColor === wanted, colour);
+    await look('labels', async (page) => groundIs(page, 'rgb(244, 246, 246)'), {
       colorScheme: 'light',
     });
     await look(
       'labels',
       async (page) => {
-        assert.equal(await ground(page), 'rgb(15, 19, 23)');
+        await groundIs(page, 'rgb(15, 19, 23)');
         const dark = await canvasPrint(page, '#map-canvas');
         await page.locator('#theme').click();
-        assert.equal(await ground(page), 'rgb(244, 246, 246)');
+        await groundIs(page, 'rgb(244, 246, 246)');
         assert.notEqual(await canvasPrint(page, '#map-canvas'), dark);
         await page.reload();
-        assert.equal(await ground(page), 'rgb(244, 246, 246)');
+        await groundIs(page, 'rgb(244, 246, 246)');
       },
       {colorScheme: 'dark'},
     );
