@@ -21,7 +21,9 @@ class Evaluate : public Command {
   void declare(CLI::App& app) override {
     app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")->required();
     common_.declare(table_);
-    table_.text("", "data", &data_path_, "labelled pictures: class folders, a list with labels, or NAME-images.idx")
+    table_
+        .text("", "data", &data_path_,
+              "labelled pictures: class folders, a list with labels, NAME-images.idx or digits in a .mat file")
         .transient();
     table_.text("", "rule", &rule_, "how to combine several models: mean_prob, mean_logit or vote");
     data_.declare(table_);

@@ -26,7 +26,8 @@ class Train : public Command {
     common_.declare(table_);
     table_.integer("", "seed", &seed_, 0, INT64_MAX, "seed of every random number");
     table_
-        .text("train", "data", &data_path_, "labelled pictures: class folders, a list with labels, or NAME-images.idx")
+        .text("train", "data", &data_path_,
+              "labelled pictures: class folders, a list with labels, NAME-images.idx or digits in a .mat file")
         .transient();
     table_
         .text("train", "validation", &validation_path_,

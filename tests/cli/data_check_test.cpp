@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/support/mat.h"
 #include "tests/support/program.h"
 
 namespace tributary {
@@ -78,6 +79,28 @@ TEST_F(DataCheckJourney, SaysWhatIsMissingAndWhatToDo) {
   EXPECT_THAT(office.err, HasSubstr("webcam (no folder webcam in office)"));
   EXPECT_THAT(office.err, HasSubstr("https://faculty.cc.gatech.edu/~judy/domainadapt/"));
   EXPECT_EQ(json::parse(office.out).at("complete"), false);
+}
+
+TEST_F(DataCheckJourney, FindsDigitsInMatFiles) {
+  test::MatBytes labels;
+  for (int i = 0; i < 25000; ++i) labels.push_back(static_cast<uint8_t>(1 + i % 10));
+  const test::MatBytes svhn =
+      test::mat_of({test::mat_deflated(test::mat_bytes_array("X", {1, 1, 3, 25000}, test::mat_sevens(75000))),
+                    test::mat_deflated(test::mat_bytes_array("y", {25000, 1}, labels))});
+  folder_->write("five/svhn_train_32x32.mat", svhn);
+  folder_->write("five/svhn_test_32x32.mat", svhn);
+  folder_->write("five/usps_28x28.mat", test::mat_of({test::mat_bytes_array("X", {1, 1}, {1})}));
+  const Outcome told = run("data check digit-five five --json");
+  EXPECT_EQ(told.code, 2);
+  const json facts = json::parse(told.out);
+  const json& found = facts.at("domains")[1];
+  EXPECT_EQ(found.at("train"), "five/svhn_train_32x32.mat");
+  EXPECT_EQ(found.at("train_pictures"), 25000);
+  EXPECT_EQ(found.at("classes"), 10);
+  EXPECT_EQ(found.at("ok"), true) << found;
+  EXPECT_THAT(told.err, HasSubstr("mnist (no folder mnist in five, nor mnist_data.mat)"));
+  EXPECT_THAT(told.err, HasSubstr("usps (five/usps_28x28.mat has no parts; leave out :train)"));
+  EXPECT_EQ(std::count(told.err.begin(), told.err.end(), '\n'), 1) << told.err;
 }
 
 TEST_F(DataCheckJourney, RefusesWhatItCannotCheck) {

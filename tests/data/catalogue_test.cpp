@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "tests/support/mat.h"
 #include "tests/support/pictures.h"
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
@@ -211,13 +212,46 @@ TEST(Locate, FindsDigitsAsIdxByMnistsOwnNamesAndAsFolders) {
   EXPECT_THAT(locate(digits, domain_named(digits, "US"), dir.path()).missing, HasSubstr("has no labels beside it"));
 }
 
-TEST(Locate, SaysThatMatFilesNeedAnotherForm) {
+TEST(Locate, FindsDigitsAsTheBundleOfTheFieldAndAsTheirAuthorsFiles) {
+  const Benchmark digits = benchmark("digit-five");
+  const struct {
+    const char* domain;
+    std::vector<const char*> files;
+    const char *train, *test;
+  } cases[] = {
+      {"mnist", {"mnist_data.mat"}, "mnist_data.mat:train", "mnist_data.mat:test"},
+      {"svhn", {"train_32x32.mat", "test_32x32.mat"}, "train_32x32.mat", "test_32x32.mat"},
+      {"svhn", {"svhn_train_32x32.mat", "svhn_test_32x32.mat"}, "svhn_train_32x32.mat", "svhn_test_32x32.mat"},
+      {"usps", {"usps_28x28.mat"}, "usps_28x28.mat:train", "usps_28x28.mat:test"},
+      {"usps", {"zip.train.gz", "zip.test"}, "zip.train.gz", "zip.test"},
+      {"mnist_m", {"mnistm_with_label.mat"}, "mnistm_with_label.mat:train", "mnistm_with_label.mat:test"},
+      {"mnist_m",
+       {"mnist_m_train_labels.txt", "mnist_m_test_labels.txt"},
+       "mnist_m_train_labels.txt",
+       "mnist_m_test_labels.txt"},
+      {"syn", {"synth_train_32x32.mat", "synth_test_32x32.mat"}, "synth_train_32x32.mat", "synth_test_32x32.mat"},
+      {"syn", {"syn_number.mat"}, "syn_number.mat:train", "syn_number.mat:test"},
+  };
+  for (const auto& [domain, files, train, test] : cases) {
+    for (const std::string& folder : {std::string(), std::string(domain) + "/"}) {
+      const TempDir dir;
+      for (const char* file : files) dir.write(folder + file, "x");
+      const DomainData found = locate(digits, domain_named(digits, domain), dir.path());
+      EXPECT_EQ(found.missing, "");
+      EXPECT_EQ(fs::path(found.train), fs::path(dir / (folder + train)));
+      EXPECT_EQ(fs::path(found.test), fs::path(dir / (folder + test)));
+    }
+  }
+}
+
+TEST(Locate, NamesTheFilesOfDigitsThatItLookedFor) {
   const TempDir dir;
   const Benchmark digits = benchmark("digit-five");
-  dir.write("syn_number.mat", "x");
   dir.write("svhn/train_32x32.mat", "x");
-  EXPECT_THAT(locate(digits, domain_named(digits, "syn"), dir.path()).missing, HasSubstr("syn_number.mat cannot"));
-  EXPECT_THAT(locate(digits, domain_named(digits, "svhn"), dir.path()).missing, HasSubstr("train_32x32.mat cannot"));
+  EXPECT_EQ(locate(digits, domain_named(digits, "svhn"), dir.path()).missing,
+            "no test-images.idx in " + (dir / "svhn") + ", nor test_32x32.mat or svhn_test_32x32.mat");
+  EXPECT_EQ(locate(digits, domain_named(digits, "mnist"), dir.path()).missing,
+            "no folder mnist in " + dir.path() + ", nor mnist_data.mat");
 }
 
 TEST(Locate, WantsAFolder) {
@@ -273,6 +307,41 @@ TEST(CheckDomains, ReadsListsAndIdxFilesThroughout) {
   EXPECT_THAT(problem_of(check_domains(benchmark("digit-five"), dir.path()), 2), HasSubstr("has 1860 labels but"));
 }
 
+TEST(CheckDomains, ReadsMatFilesThroughout) {
+  const TempDir dir;
+  const auto set = [](int32_t count) {
+    test::MatBytes labels;
+    for (int32_t i = 0; i < count; ++i) labels.push_back(static_cast<uint8_t>(1 + i % 10));
+    const test::MatBytes pixels = test::mat_sevens(3 * labels.size());
+    return test::mat_of({test::mat_deflated(test::mat_bytes_array("X", {1, 1, 3, count}, pixels)),
+                         test::mat_deflated(test::mat_bytes_array("y", {count, 1}, labels))});
+  };
+  dir.write("svhn_train_32x32.mat", set(25000));
+  dir.write("svhn_test_32x32.mat", set(9000));
+  const DomainCheck svhn = check_domains(benchmark("digit-five"), dir.path()).at(1);
+  EXPECT_EQ(svhn.problem, "");
+  EXPECT_EQ(svhn.train_pictures, 25000);
+  EXPECT_EQ(svhn.test_pictures, 9000);
+  EXPECT_EQ(svhn.classes.size(), 10u);
+  fs::resize_file(dir / "svhn_test_32x32.mat", 1000);
+  EXPECT_THAT(problem_of(check_domains(benchmark("digit-five"), dir.path()), 1),
+              HasSubstr("svhn_test_32x32.mat ends within the array at byte"));
+}
+
+TEST(CheckDomains, ReadsMnistMAsItsAuthorsDistributeIt) {
+  const TempDir dir;
+  std::string list;
+  for (int k = 0; k < 10; ++k) list += fmt::format("{:08}.png {}\n", k, k);
+  for (const char* part : {"train", "test"}) {
+    for (int k = 0; k < 10; ++k) dir.write(fmt::format("mnist_m/mnist_m_{}/{:08}.png", part, k), tiny_png());
+    dir.write(fmt::format("mnist_m/mnist_m_{}_labels.txt", part), list);
+  }
+  const DomainCheck check = check_domains(benchmark("digit-five"), dir.path()).at(3);
+  EXPECT_EQ(check.train_pictures, 10);
+  EXPECT_EQ(check.classes.size(), 10u);
+  EXPECT_THAT(check.problem, HasSubstr("10 of about 25,000 pictures"));
+}
+
 TEST(OwnBenchmark, IsReadFromToml) {
   const TempDir dir;
   write_classes(dir, "photos/north", 2);
@@ -298,6 +367,13 @@ TEST(OwnBenchmark, IsReadFromToml) {
 
   dir.write("photos/south-test/c9/a.png", tiny_png());
   EXPECT_THAT(problem_of(check_domains(own, ""), 1), HasSubstr("an additional class c9"));
+  dir.write("photos/both.mat", "x");
+  const Benchmark parts = benchmark(dir.write("parts.toml",
+                                              "[benchmark]\narchitecture = \"dtn\"\n"
+                                              "[[domain]]\nname = \"a\"\ntrain = \"photos/both.mat:train\"\n"
+                                              "[[domain]]\nname = \"b\"\ntrain = \"photos/both.mat:valid\"\n"));
+  EXPECT_EQ(locate(parts, parts.domains[0], "").train, dir / "photos/both.mat:train");
+  EXPECT_EQ(locate(parts, parts.domains[1], "").missing, (dir / "photos/both.mat:valid") + " does not exist");
   fs::rename(dir / "photos/north", dir / "photos/elsewhere");
   EXPECT_EQ(locate(own, own.domains[0], "").missing, (dir / "photos/north") + " does not exist");
 }

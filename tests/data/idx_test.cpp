@@ -72,7 +72,7 @@ TEST(ReadIdx, ReadsGreyAndRgbPicturesPlainAndGzipped) {
     const Bytes body(bytes.end() - static_cast<std::ptrdiff_t>(count), bytes.end());
     for (const std::string& path : {dir.write("a-images.idx", bytes), dir.write("a-images.idx.gz", gzipped(bytes)),
                                     dir.write("gzip-without-the-name", gzipped(bytes))}) {
-      const IdxImages images = read_idx_images(path);
+      const PackedImages images = read_idx_images(path);
       EXPECT_EQ(images.count, sizes[0]);
       EXPECT_EQ(images.height, static_cast<int>(sizes[1]));
       EXPECT_EQ(images.width, static_cast<int>(sizes[2]));
@@ -188,7 +188,7 @@ TEST(WriteIdx, ReadsBackTheSame) {
   for (int i = 0; i < 36; ++i) set.pixels.push_back(static_cast<uint8_t>(7 * i));
   write_idx_images(dir / "x-images.idx", set);
   write_idx_labels(dir / "x-labels.idx", {{"cat", "dog"}, {1, 0}});
-  const IdxImages images = read_idx_images(dir / "x-images.idx");
+  const PackedImages images = read_idx_images(dir / "x-images.idx");
   EXPECT_EQ(images.count, 2);
   EXPECT_EQ(images.height, 2);
   EXPECT_EQ(images.width, 3);

@@ -54,6 +54,17 @@ TEST(LabelledList, ReadsEveryKindOfLine) {
     EXPECT_EQ(summary(list_from_labelled_file(dir.write("list.txt", text), "", {})), expected) << what;
 }
 
+TEST(LabelledList, LooksForMnistMsPicturesInTheFolderOfItsName) {
+  const TempDir dir;
+  dir.write("mnist_m_train/00000001.png", "x");
+  const std::string list = dir.write("mnist_m_train_labels.txt", "00000001.png 5\n");
+  const Listing listing = list_from_labelled_file(list, "", {});
+  EXPECT_EQ(summary(listing), (std::vector<std::string>{"00000001.png=5"}));
+  EXPECT_EQ(listing.pictures[0].path, dir / "mnist_m_train/00000001.png");
+  dir.write("00000001.png", "x");  // beside the list comes first
+  EXPECT_EQ(list_from_labelled_file(list, "", {}).pictures[0].path, dir / "00000001.png");
+}
+
 TEST(UnlabelledList, TakesLinesWithAndWithoutLabels) {
   const TempDir dir;
   for (const char* name : {"a.jpg", "b c.jpg", "d 7"}) dir.write(name, "x");

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "tests/support/mat.h"
 #include "tests/support/pictures.h"
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
@@ -313,6 +314,37 @@ TEST(LoadLabelled, ReadsAnIdxPair) {
   write_idx_labels(dir / "d-labels.idx", {{}, {2, 0}});
   expect_refused([&] { load_labelled(dir / "d-images.idx", small()); },
                  {dir / "d-labels.idx", "2 labels", "3 pictures"});
+}
+
+TEST(LoadLabelled, ReadsMatFiles) {
+  const TempDir dir;
+  const std::string path = dir.write(
+      "syn_number.mat", test::mat_of({test::mat_bytes_array("train_data", {2, 1, 1, 3}, {10, 40, 20, 50, 30, 60}),
+                                      test::mat_bytes_array("train_label", {2, 1}, {0, 2})}));
+  const LabelledImages set = load_labelled(path + ":train", small());
+  EXPECT_EQ(set.images.names, (Strings{path + ":train[0]", path + ":train[1]"}));
+  EXPECT_EQ(set.labels.classes, (Strings{"0", "1", "2"}));
+  EXPECT_EQ(set.labels.values, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(red(set.images, 0), 10);
+  EXPECT_EQ(red(set.images, 1), 40);
+  EXPECT_EQ(load_images(path + ":train", small()).pixels, set.images.pixels);
+  expect_refused([&] { load_images(path, small()); }, {path, "name one of them"});
+  expect_refused([&] { load_images(path + ":valid", small()); }, {path + ":valid", "does not exist"});
+  expect_refused([&] { load_images(dir / "none.mat:test", small()); }, {dir / "none.mat:test", "does not exist"});
+  expect_refused([&] { load_labelled(path + ":train", small(), {"a", "b"}); }, {path, "label 2", "knows 2 classes"});
+}
+
+TEST(LoadLabelled, ReadsTheTextOfUsps) {
+  const TempDir dir;
+  std::string line = "7.0000";
+  for (int i = 0; i < 256; ++i) line += i < 16 ? " 1.000" : " -1.000";
+  LoadOptions options = small();
+  options.framing = {16, 16};
+  const LabelledImages set = load_labelled(dir.write("zip.train", line + "\n" + line + "\n"), options);
+  EXPECT_EQ(set.labels.values, (std::vector<int64_t>{7, 7}));
+  EXPECT_EQ(set.images.picture(1)[3 * 15], 255) << "the last pixel of the first row";
+  EXPECT_EQ(set.images.picture(1)[3 * 16], 0);
+  EXPECT_EQ(load_images(dir.write("digits.txt", line), options).size(), 1) << "whatever its name";
 }
 
 TEST(Load, GivesTheSameOnAnyNumberOfThreads) {

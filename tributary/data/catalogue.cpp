@@ -22,7 +22,8 @@ Benchmark digit_five() {
   Benchmark b{"digit-five", "Digit-Five", "dtn", Layout::kDigits, 10, true};
   b.source =
       "get Digit-Five at https://github.com/VisionLearningGroup/VisionLearningGroup.github.io/tree/master/M3SDA/"
-      "code_MSDA_digit and bring each domain to DOMAIN/{train,test}-{images,labels}.idx";
+      "code_MSDA_digit and put its .mat files in one folder; a folder DOMAIN each with the authors' own files or with "
+      "{train,test}-{images,labels}.idx will do as well";
   b.domains = {
       {"mnist", "MN", {"mnist"}, "digit-five", 25000, 9000},
       {"svhn", "SV", {"svhn"}, "digit-five", 25000, 9000},

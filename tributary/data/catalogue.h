@@ -15,7 +15,7 @@ namespace tributary {
 
 // How the pictures of a domain lie on disk.
 enum class Layout {
-  kDigits,        // DOMAIN/{train,test}-images.idx[.gz] with labels, MNIST's own names, or DOMAIN/{train,test}/CLASS/
+  kDigits,        // as digit_files.h says: IDX, .mat, the authors' files or class folders
   kClassFolders,  // DOMAIN/CLASS/ or DOMAIN/images/CLASS/
   kLists,         // DOMAIN_{train,test}.txt beside the folder DOMAIN
   kPaths,         // as the domain's own `train` and `test` say
@@ -89,7 +89,7 @@ struct DomainCheck {
 };
 
 // Locates every domain, lists its pictures and compares classes and numbers with what they should be. List files and
-// IDX files are read throughout; pictures are not decoded.
+// files of many pictures are read throughout; pictures are not decoded.
 std::vector<DomainCheck> check_domains(const Benchmark& benchmark, const std::string& root);
 
 }  // namespace tributary

@@ -7,9 +7,10 @@
 #include "tributary/base/error.h"
 #include "tributary/base/text.h"
 #include "tributary/data/catalogue.h"
-#include "tributary/data/idx.h"
+#include "tributary/data/digit_files.h"
 #include "tributary/data/list_file.h"
 #include "tributary/data/listing.h"
+#include "tributary/data/packed_file.h"
 
 namespace fs = std::filesystem;
 
@@ -61,37 +62,6 @@ fs::path folder_of(const Domain& domain, const fs::path& root) {
   return {};
 }
 
-// Digit-Five is published as .mat files, which need another form first.
-std::string about_mat_files(const fs::path& folder) {
-  for (const fs::path& entry : entries_of(folder))
-    if (entry.extension() == ".mat")
-      return fmt::format("; {} cannot be read, bring it to IDX", entry.filename().string());
-  return {};
-}
-
-// Puts the path of a part of a domain into `path`; what is missing if it is not there.
-std::string find_digits(const fs::path& folder, const std::string& part, std::string& path) {
-  std::vector<std::string> stems = {part + "-images.idx", part + "-images-idx3-ubyte", part + "-images.idx3-ubyte"};
-  if (part == "test") stems.insert(stems.end(), {"t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte"});
-  for (const std::string& stem : stems) {
-    for (const char* ending : {"", ".gz"}) {
-      const fs::path images = folder / (stem + ending);
-      if (!is_file(images)) continue;
-      try {
-        labels_path_for(images.string());
-      } catch (const InputError& error) {
-        return error.what();
-      }
-      path = images.string();
-      return {};
-    }
-  }
-  if (!is_folder(folder / part))
-    return fmt::format("no {}-images.idx in {}{}", part, folder.string(), about_mat_files(folder));
-  path = (folder / part).string();
-  return {};
-}
-
 std::string find_list(const fs::path& root, const std::string& name, std::string& path) {
   if (!is_file(root / name)) return fmt::format("no list {} in {}", name, root.string());
   path = (root / name).string();
@@ -100,7 +70,7 @@ std::string find_list(const fs::path& root, const std::string& name, std::string
 
 DomainData locate_paths(const Domain& domain) {
   for (const std::string& path : {domain.train, domain.test})
-    if (!is_folder(path) && !is_file(path)) return {"", "", path + " does not exist"};
+    if (!is_folder(path) && !is_file(file_of(path))) return {"", "", path + " does not exist"};
   return {domain.train, domain.test, ""};
 }
 
@@ -111,19 +81,15 @@ struct Part {
   bool named = false;  // classes are folders, else numbers
 };
 
-Part read_idx_part(const std::string& path) {
-  const std::string labels_path = labels_path_for(path);
-  const int64_t pictures = read_idx_images(path).count;
-  const std::vector<uint8_t> labels = read_idx_labels(labels_path);
-  if (static_cast<int64_t>(labels.size()) != pictures)
-    input_error("{} has {} labels but {} has {} pictures; replace one of them", labels_path, labels.size(), path,
-                pictures);
+Part read_packed_part(const std::string& path) {
+  const int64_t pictures = read_packed_images(path).count;
+  const std::vector<uint8_t> labels = read_packed_labels(path, pictures).values;
   return {pictures, numbered_classes(*std::max_element(labels.begin(), labels.end()) + 1)};
 }
 
 Part read_part(const std::string& path) {
   const PathKind kind = kind_of_path(path);
-  if (kind == PathKind::kIdx) return read_idx_part(path);
+  if (kind == PathKind::kPacked) return read_packed_part(path);
   if (kind == PathKind::kPicture) input_error("{} is a single picture; name a folder of class folders", path);
   const bool named = kind == PathKind::kFolder;
   Listing listing = named ? list_class_folders(path, {}) : list_from_labelled_file(path, "", {});
@@ -180,17 +146,17 @@ DomainData locate(const Benchmark& benchmark, const Domain& domain, const std::s
   if (!is_folder(root)) input_error("{} is not a folder; name the one that holds {}", root, benchmark.title);
   DomainData data;
   const fs::path folder = folder_of(domain, root);
-  if (folder.empty()) {
-    data.missing = fmt::format("no folder {} in {}{}", domain.name, root,
-                               benchmark.layout == Layout::kDigits ? about_mat_files(root) : "");
+  if (benchmark.layout == Layout::kDigits) {
+    const DigitFile train = find_digits(domain, root, folder.string(), "train");
+    const DigitFile test = find_digits(domain, root, folder.string(), "test");
+    data = {train.path, test.path, train.missing.empty() ? test.missing : train.missing};
+  } else if (folder.empty()) {
+    data.missing = fmt::format("no folder {} in {}", domain.name, root);
   } else if (benchmark.layout == Layout::kClassFolders) {
     data.train = data.test = (is_folder(folder / "images") ? folder / "images" : folder).string();
-  } else if (benchmark.layout == Layout::kLists) {
+  } else {
     data.missing = find_list(root, domain.name + "_train.txt", data.train);
     if (data.missing.empty()) data.missing = find_list(root, domain.name + "_test.txt", data.test);
-  } else {
-    data.missing = find_digits(folder, "train", data.train);
-    if (data.missing.empty()) data.missing = find_digits(folder, "test", data.test);
   }
   if (!data.missing.empty()) data.train.clear(), data.test.clear();
   return data;

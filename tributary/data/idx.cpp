@@ -104,7 +104,7 @@ bool take_ending(std::string& text, std::string_view ending) {
 
 }  // namespace
 
-IdxImages read_idx_images(const std::string& path) {
+PackedImages read_idx_images(const std::string& path) {
   MaybeGzipFile file(path);
   const Header header = read_header(file, path);
   const std::vector<int64_t>& sizes = header.sizes;
@@ -116,7 +116,7 @@ IdxImages read_idx_images(const std::string& path) {
                 shape_text(sizes));
   if (sizes[1] > kMaxSide || sizes[2] > kMaxSide)
     input_error("{} claims the impossible size {}; download or copy the file again", path, shape_text(sizes));
-  IdxImages images;
+  PackedImages images;
   images.count = sizes[0];
   images.height = static_cast<int>(sizes[1]);
   images.width = static_cast<int>(sizes[2]);

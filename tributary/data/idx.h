@@ -12,20 +12,12 @@
 #include <vector>
 
 #include "tributary/data/image_set.h"
+#include "tributary/data/packed_images.h"
 
 namespace tributary {
 
-// Pictures as the file has them, one behind the other.
-struct IdxImages {
-  int64_t count = 0;
-  int height = 0;
-  int width = 0;
-  int channels = 0;            // 1: grey, 3: RGB
-  std::vector<uint8_t> bytes;  // count * height * width * channels
-};
-
 // Reads [n, h, w] (grey) or [n, h, w, 3] (RGB).
-IdxImages read_idx_images(const std::string& path);
+PackedImages read_idx_images(const std::string& path);
 
 // Reads [n].
 std::vector<uint8_t> read_idx_labels(const std::string& path);

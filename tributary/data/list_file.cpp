@@ -17,6 +17,7 @@ namespace tributary {
 namespace {
 
 constexpr std::string_view kBlank = " \t\r\f\v";
+constexpr std::string_view kLabelsEnding = "_labels.txt";
 constexpr int64_t kMaxClasses = 1'000'000;  // a larger label is a mistake, not a class
 
 std::string_view trimmed(std::string_view text) {
@@ -46,7 +47,12 @@ struct ListFile {
     const fs::path relative(name);
     if (relative.is_absolute()) return existing(relative);
     if (!root.empty()) return existing(fs::path(root) / relative);
-    if (auto found = existing(fs::path(path).parent_path() / relative)) return found;
+    const fs::path folder = fs::path(path).parent_path();
+    if (auto found = existing(folder / relative)) return found;
+    if (path.ends_with(kLabelsEnding)) {
+      const std::string stem = fs::path(path).filename().string();
+      if (auto found = existing(folder / stem.substr(0, stem.size() - kLabelsEnding.size()) / relative)) return found;
+    }
     return existing(relative);
   }
 

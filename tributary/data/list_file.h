@@ -13,7 +13,8 @@ namespace tributary {
 
 // The pictures of a list file: lines `path` or `path label`, empty lines and lines that begin with # left out. The
 // label is the last word if that is a whole number and the line as a whole names no file. Relative paths are looked up
-// under `root`, or if that is empty beside the list file and then in the working folder.
+// under `root`, or if that is empty beside the list file, for NAME_labels.txt in the folder NAME beside it (as MNIST-M
+// has it), and then in the working folder.
 Listing list_from_file(const std::string& file, const std::string& root);
 
 // As above with a label on every line, below expected.size(); without `expected` the classes are "0" .. the largest.

@@ -9,7 +9,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/data/decode.h"
-#include "tributary/data/idx.h"
+#include "tributary/data/packed_file.h"
 
 namespace fs = std::filesystem;
 
@@ -95,12 +95,12 @@ void check_classes(const std::string& folder, const std::vector<std::string>& fo
 
 PathKind kind_of_path(const std::string& path) {
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
+  const fs::file_status status = fs::status(file_of(path), error);
   if (!fs::exists(status)) input_error("{} does not exist; check the path", path);
   if (fs::is_directory(status)) return PathKind::kFolder;
   if (!fs::is_regular_file(status)) input_error("{} is neither a file nor a folder; name one of them", path);
   if (looks_like_picture_name(path)) return PathKind::kPicture;
-  if (path.ends_with(".idx") || path.ends_with(".gz") || is_idx_file(path)) return PathKind::kIdx;
+  if (is_packed_file(path)) return PathKind::kPacked;
 
   std::array<char, 4096> start = {};
   std::ifstream file(path, std::ios::binary);
@@ -109,8 +109,7 @@ PathKind kind_of_path(const std::string& path) {
   const std::span<const char> bytes(start.data(), static_cast<size_t>(file.gcount()));
   if (looks_like_picture({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()})) return PathKind::kPicture;
   if (std::find(bytes.begin(), bytes.end(), '\0') != bytes.end())
-    input_error("{} is no picture, no IDX file and no list of pictures; name one of these or a folder of pictures",
-                path);
+    input_error("{} is no picture, no IDX or .mat file and no list of pictures; name one of these or a folder", path);
   return PathKind::kList;
 }
 

@@ -1,8 +1,8 @@
 // Which pictures a path stands for, before any of them is opened.
 //
-// A person names a folder of class folders, a flat folder, a text file that lists pictures, a single picture or an IDX
-// file; this decides which of them it is and lists the pictures in an order that depends on names alone. A folder gives
-// the same order with labels and without, so that predictions line up with labels.
+// A person names a folder of class folders, a flat folder, a text file that lists pictures, a single picture or a
+// file of many; this decides which of them it is and lists the pictures in an order that depends on names alone. A
+// folder gives the same order with labels and without, so that predictions line up with labels.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tributary {
 
-enum class PathKind { kFolder, kPicture, kIdx, kList };
+enum class PathKind { kFolder, kPicture, kPacked, kList };
 
 struct ListedPicture {
   std::string name;    // as given: the folder's path and below, or as the list has it

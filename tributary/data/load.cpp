@@ -15,9 +15,9 @@
 #include "tributary/base/memory.h"
 #include "tributary/base/threads.h"
 #include "tributary/data/framed.h"
-#include "tributary/data/idx.h"
 #include "tributary/data/list_file.h"
 #include "tributary/data/listing.h"
+#include "tributary/data/packed_file.h"
 
 namespace tributary {
 namespace {
@@ -150,7 +150,7 @@ LabelledImages decode_listing(const std::string& path, Listing listing, const Lo
   return result;
 }
 
-Picture idx_picture(const IdxImages& images, int64_t index) {
+Picture packed_picture(const PackedImages& images, int64_t index) {
   const auto pixels = static_cast<size_t>(images.height) * static_cast<size_t>(images.width);
   Picture picture{images.height, images.width, std::vector<uint8_t>(3 * pixels)};
   const uint8_t* bytes = images.bytes.data() + static_cast<size_t>(index * images.channels) * pixels;
@@ -162,13 +162,13 @@ Picture idx_picture(const IdxImages& images, int64_t index) {
   return picture;
 }
 
-ImageSet load_idx(const std::string& path, const LoadOptions& options) {
-  const auto images = std::make_shared<IdxImages>(read_idx_images(path));
+ImageSet load_packed(const std::string& path, const LoadOptions& options) {
+  const auto images = std::make_shared<PackedImages>(read_packed_images(path));
   if (images->count == 0) input_error("{} holds no pictures; give a file that does", path);
   ImageSet set = empty_set(options);
   for (int64_t i = 0; i < images->count; ++i) set.names.push_back(fmt::format("{}[{}]", path, i));
   const auto read = [images, framing = options.framing](int64_t index, uint8_t* to) {
-    const Picture resized = framed(idx_picture(*images, index), framing);
+    const Picture resized = framed(packed_picture(*images, index), framing);
     std::memcpy(to, resized.rgb.data(), resized.rgb.size());
   };
   if (!fits(images->count, set, options)) {
@@ -181,13 +181,9 @@ ImageSet load_idx(const std::string& path, const LoadOptions& options) {
   return set;
 }
 
-Labels load_idx_labels(const std::string& images_path, int64_t count,
-                       const std::vector<std::string>& expected_classes) {
-  const std::string path = labels_path_for(images_path);
-  const std::vector<uint8_t> values = read_idx_labels(path);
-  if (static_cast<int64_t>(values.size()) != count)
-    input_error("{} has {} labels but {} has {} pictures; name two files that belong together", path, values.size(),
-                images_path, count);
+Labels load_packed_labels(const std::string& images_path, int64_t count,
+                          const std::vector<std::string>& expected_classes) {
+  const auto [path, values] = read_packed_labels(images_path, count);
   const int largest = *std::max_element(values.begin(), values.end());
   if (!expected_classes.empty() && static_cast<size_t>(largest) >= expected_classes.size())
     input_error("{} has label {} but the model knows {} classes, 0 .. {}; name the labels of that model's task", path,
@@ -206,8 +202,8 @@ ImageSet load_images(const std::string& path, const LoadOptions& options, std::v
       return decode_listing(path, list_from_file(path, options.root), options, set_aside).images;
     case PathKind::kPicture:
       return decode_listing(path, {{{path, path, -1}}, {}}, options, set_aside).images;
-    case PathKind::kIdx:
-      return load_idx(path, options);
+    case PathKind::kPacked:
+      return load_packed(path, options);
   }
   TRIBUTARY_CHECK(false, "kind of {}", path);
 }
@@ -222,10 +218,10 @@ LabelledImages load_labelled(const std::string& path, const LoadOptions& options
       return decode_listing(path, list_from_labelled_file(path, options.root, expected_classes), options, set_aside);
     case PathKind::kPicture:
       input_error("{} is a single picture, which has no label; name a folder of class folders or a list", path);
-    case PathKind::kIdx: {
+    case PathKind::kPacked: {
       LabelledImages result;
-      result.images = load_idx(path, options);
-      result.labels = load_idx_labels(path, result.images.size(), expected_classes);
+      result.images = load_packed(path, options);
+      result.labels = load_packed_labels(path, result.images.size(), expected_classes);
       return result;
     }
   }

@@ -1,0 +1,58 @@
+#include "tributary/data/packed_file.h"
+
+#include "tributary/base/error.h"
+#include "tributary/data/idx.h"
+#include "tributary/data/mat_digits.h"
+#include "tributary/data/usps_text.h"
+
+namespace tributary {
+namespace {
+
+enum class Form { kIdx, kMat, kUspsText };
+
+// What is none of them is taken for IDX, whose reader then says so.
+Form form_of(const std::string& path) {
+  if (is_mat_path(path)) return Form::kMat;
+  return is_usps_text(path) ? Form::kUspsText : Form::kIdx;
+}
+
+}  // namespace
+
+std::string file_of(const std::string& path) {
+  return mat_path(path).file;
+}
+
+bool is_packed_file(const std::string& path) {
+  return path.ends_with(".idx") || path.ends_with(".gz") || form_of(path) != Form::kIdx || is_idx_file(path);
+}
+
+PackedImages read_packed_images(const std::string& path) {
+  switch (form_of(path)) {
+    case Form::kMat:
+      return read_mat_images(path);
+    case Form::kUspsText:
+      return read_usps_text(path).images;
+    case Form::kIdx:
+      break;
+  }
+  return read_idx_images(path);
+}
+
+PackedLabels read_packed_labels(const std::string& path, int64_t count) {
+  const Form form = form_of(path);
+  PackedLabels labels{path, {}};
+  if (form == Form::kMat) {
+    labels.values = read_mat_labels(path);
+  } else if (form == Form::kUspsText) {
+    labels.values = read_usps_text(path).labels;
+  } else {
+    labels.path = labels_path_for(path);
+    labels.values = read_idx_labels(labels.path);
+  }
+  if (static_cast<int64_t>(labels.values.size()) != count)
+    input_error("{} has {} labels but {} has {} pictures; name two files that belong together", labels.path,
+                labels.values.size(), path, count);
+  return labels;
+}
+
+}  // namespace tributary
