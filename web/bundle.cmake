@@ -10,9 +10,9 @@
 # In the page @TITLE@ and @DATA@ are left for the program to fill in.
 cmake_minimum_required(VERSION 3.25)
 
-set(MODULES choices format dom colours decode charts tables summary rounds classes confusion scatter gallery map setup
-            benchmark live main)
-set(STYLES base parts print)
+set(MODULES choices format dom colours decode charts tables summary rounds losses bound classes confusion scatter
+            gallery points legend inspect map setup benchmark live main)
+set(STYLES base controls top charts tables confusion map gallery setup print)
 
 # Only lists the files that the page is made of, for a build's dependencies.
 set(WEB_FILES ${CMAKE_CURRENT_LIST_FILE} ${CMAKE_CURRENT_LIST_DIR}/report.html)

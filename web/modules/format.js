@@ -97,3 +97,8 @@ export function titled(name) {
 export function known(values) {
   return /** @type {number[]} */ (values.filter((value) => typeof value === 'number' && Number.isFinite(value)));
 }
+
+/** @param {(number | null | undefined)[]} values */
+export function anyKnown(values) {
+  return known(values).length > 0;
+}

@@ -1,5 +1,6 @@
 // Puts the page together from its data: the one place that knows which parts there are, and in which order.
 import {benchmarkHeader, benchmarkSections} from './benchmark.js';
+import {boundSection} from './bound.js';
 import {drawCharts} from './charts.js';
 import {chosen, choose} from './choices.js';
 import {classesSection} from './classes.js';
@@ -8,8 +9,9 @@ import {confusionSection} from './confusion.js';
 import {absent, element, visibleText} from './dom.js';
 import {gallerySection} from './gallery.js';
 import {liveBanner, restorePlace} from './live.js';
+import {lossesSection} from './losses.js';
 import {mapSection} from './map.js';
-import {boundSection, lossesSection, predictionsSection, selectionSection, weightsSection} from './rounds.js';
+import {predictionsSection, selectionSection, weightsSection} from './rounds.js';
 import {benchmarkSetupSection, setupSection} from './setup.js';
 import {runHeader} from './summary.js';
 

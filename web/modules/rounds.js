@@ -1,30 +1,14 @@
-// Round by round: weights, the confident set, how right and how sure the predictions are, and the losses.
+// Round by round: weights, the confident set, and how right and how sure the predictions are.
 import {chartFigure} from './charts.js';
 import {chosen, choose} from './choices.js';
 import {absent, element, section, segments} from './dom.js';
-import {count, decimal, known, percent, titled} from './format.js';
+import {anyKnown, count, decimal, percent} from './format.js';
 import {lastWeights, weightShares} from './summary.js';
 import {sortableTable} from './tables.js';
 
 /** @typedef {import('./schema.js').Run} Run */
 /** @typedef {import('./schema.js').Round} Round */
 /** @typedef {import('./charts.js').Series} Series */
-
-const LOSS_TITLES = new Map([
-  ['cross_entropy', ['Cross-entropy', 'How far the predictions are from the pseudo-labels; lower is closer.']],
-  ['information', ['Information maximisation', 'Lower: every prediction is certain and all of them together diverse.']],
-  [
-    'adversarial',
-    ['Adversarial alignment', 'What the features pay in the game against the discriminator; lower is more alike.'],
-  ],
-  [
-    'discriminator',
-    [
-      'Discriminator',
-      'What the discriminator pays in that game; it rises when the two sides can hardly be told apart.',
-    ],
-  ],
-]);
 
 const wholePercent = (/** @type {number} */ share) => percent(share, 0);
 
@@ -34,11 +18,6 @@ const wholePercent = (/** @type {number} */ share) => percent(share, 0);
  */
 function throughRounds(run, value) {
   return run.rounds.map((round) => value(round) ?? null);
-}
-
-/** @param {(number | null)[]} values */
-function anyKnown(values) {
-  return known(values).length > 0;
 }
 
 /** @param {Run} run */
@@ -125,7 +104,8 @@ function sourcesTable(run) {
     {
       name: 'Source',
       value: ({name}) => name,
-      cell: ({name, file}) => element('span', {}, name, element('code', {class: 'under'}, file)),
+      cell: ({name, file}) =>
+        element('span', {}, name, element('code', {class: 'under', title: file}, file.split('/').pop())),
     },
   ];
   if (shares)
@@ -313,101 +293,4 @@ export function predictionsSection(run) {
   if (charts.length === 0)
     return section('predictions', 'Predictions', null, absent('No figures of the predictions are recorded yet.'));
   return section('predictions', 'Predictions', null, missing, element('div', {class: 'charts'}, ...charts));
-}
-
-/** @param {Run} run */
-export function lossesSection(run) {
-  const rounds = run.rounds.filter((round) => round.losses);
-  const names = [...new Set(rounds.flatMap((round) => Object.keys(round.losses ?? {})))];
-  const charts = [];
-  for (const name of names) {
-    const lines = Math.max(0, ...rounds.map((round) => round.losses?.[name]?.length ?? 0));
-    const series = Array.from({length: lines}, (_, index) => ({
-      name: lines === 1 ? titled(name).toLowerCase() : (run.sources[index]?.name ?? `${index + 1}`),
-      colour: index,
-      values: rounds.map((round) => round.losses?.[name]?.[index] ?? null),
-    }));
-    if (!series.some(({values}) => anyKnown(values))) continue;
-    const [title, note] = LOSS_TITLES.get(name) ?? [titled(name), 'Mean over a round’s steps.'];
-    charts.push(
-      chartFigure({
-        id: `loss-${charts.length}`,
-        type: 'line',
-        title,
-        note,
-        places: rounds.map((round) => round.round),
-        placesTitle: 'round',
-        series,
-        valuesTitle: 'loss',
-        format: decimal,
-      }),
-    );
-  }
-  if (charts.length === 0)
-    return section(
-      'losses',
-      'Losses',
-      null,
-      absent(`No losses are recorded${run.finished ? '; not every method trains' : ' yet'}.`),
-    );
-  return section(
-    'losses',
-    'Losses',
-    'Means over the steps of a round. Round 0 comes before any training and has none.',
-    element('div', {class: 'charts'}, ...charts),
-  );
-}
-
-/** @param {Run} run */
-export function boundSection(run) {
-  const rounds = run.rounds.filter((round) => round.bound);
-  if (rounds.length === 0)
-    return section(
-      'bound',
-      'The bound',
-      null,
-      absent(`The terms of the error bound were not computed${run.finished ? ' for this run' : ' yet'}.`),
-    );
-  const line = (/** @type {keyof import('./schema.js').Bound} */ term) =>
-    rounds.map((round) => round.bound?.[term] ?? null);
-  /** @type {Series[]} */
-  const series = [
-    {name: 'label mismatch', colour: 0, values: line('mismatch')},
-    {name: 'feature misalignment', colour: 1, values: line('misalignment')},
-    {name: 'variance', colour: 2, values: line('variance')},
-    {name: 'sum', colour: 8, values: line('sum'), thick: true},
-  ];
-  const [exact, apart] = [line('mismatch_exact'), line('misalignment_sources')];
-  if (anyKnown(exact)) series.push({name: 'label mismatch by the true labels', colour: 0, values: exact, dashed: true});
-  if (anyKnown(apart)) series.push({name: 'misalignment, sources apart', colour: 1, values: apart, dashed: true});
-  const notes = run.bound_notes ?? [];
-  return section(
-    'bound',
-    'The bound',
-    'Two biases and a variance bound the error on the target (Theorem 4.1). A larger confident set lowers the ' +
-      'variance and risks mismatch.',
-    element(
-      'div',
-      {class: 'charts'},
-      chartFigure({
-        id: 'bound-terms',
-        type: 'line',
-        title: 'The three terms',
-        note: 'Estimates; each against the others, not against an accuracy.',
-        places: rounds.map((round) => round.round),
-        placesTitle: 'round',
-        series,
-        valuesTitle: 'value of the term',
-        format: decimal,
-        height: 320,
-      }),
-      notes.length > 0 &&
-        element(
-          'aside',
-          {class: 'notes', 'aria-label': 'Notes on the bound'},
-          element('h3', {}, 'How it was estimated'),
-          element('ul', {}, ...notes.map((note) => element('li', {}, note))),
-        ),
-    ),
-  );
 }

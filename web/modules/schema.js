@@ -54,13 +54,23 @@
  */
 
 /**
+ * The terms of the bound (Theorem 4.1). Divergences are in nats; bias, variance and sums in units of the loss; shares
+ * are of the confident set.
  * @typedef {object} Bound
- * @property {number} mismatch
- * @property {number | null} [mismatch_exact]
- * @property {number} misalignment
- * @property {number | null} [misalignment_sources]
+ * @property {number} mismatch  nats, from disagreement
+ * @property {number | null} [mismatch_exact]  nats, from the true labels
+ * @property {number | null} [misalignment]  nats, in the joint space
+ * @property {number | null} [misalignment_error]  its standard error
+ * @property {number | null} [misalignment_sources]  nats, mean over the sources' own spaces
+ * @property {number | null} [misalignment_cap]  nats, ln(n / N)
+ * @property {number} bias
  * @property {number} variance
- * @property {number} sum
+ * @property {number} sum  bias and variance
+ * @property {number | null} [sum_exact]  the same with mismatch_exact
+ * @property {number | null} [loss_bound]  M, the most a loss can be
+ * @property {number | null} [source_disagreement]  share of the sources' labels that differ from the pseudo-label
+ * @property {number | null} [criteria_disagreement]  share where the mixture alone says another class
+ * @property {number | null} [label_error]  share of wrong pseudo-labels
  */
 
 /**
@@ -83,12 +93,18 @@
  */
 
 /**
- * @typedef {object} Embedding
+ * One map of s pictures in one or more rounds.
+ * @typedef {object} PointCloud
  * @property {number} sampled  s
  * @property {number} of
  * @property {string} pictures  base64 of uint32[s]: each point's index in the target set
  * @property {string | null} [truth]  base64 of int16[s]
  * @property {EmbeddingRound[]} rounds
+ */
+
+/**
+ * A sample through the rounds and, in `full`, every picture of the last round, laid out anew.
+ * @typedef {PointCloud & {full?: PointCloud | null}} Embedding
  */
 
 /**

@@ -36,7 +36,9 @@ export function benchmarkSetupSection(benchmark) {
 /** @param {string} command */
 function commandBox(command) {
   const said = element('span', {class: 'shown', role: 'status'});
-  const text = element('code', {}, command);
+  // Words stay whole where a line has room for them: a browser would break one after each hyphen.
+  const words = command.split(/(\s+)/).map((word) => (word.trim() ? element('span', {}, word) : word));
+  const text = element('code', {}, ...words);
   const copy = async () => {
     said.textContent = (await copied(command, text)) ? 'copied' : 'could not copy; the text is selected';
     setTimeout(() => {

@@ -6,6 +6,9 @@ import {count, counted, known, listed, percent} from './format.js';
 /** @typedef {import('./schema.js').Run} Run */
 /** @typedef {{label: string, value: string[], sentence: string}} Fact  two values are a way from one to the other */
 
+const STREAM_NAME = 14; // letters of a source's name beside its stream
+const STREAM_TARGET = 12; // and of the target's
+
 /** @param {Run} run */
 export function runHeader(run) {
   const facts = [accuracyFact(run), confidentFact(run), changedFact(run), weightFact(run), confidenceFact(run)];
@@ -219,13 +222,12 @@ function streams(run) {
   const weights = lastWeights(run);
   const many = run.sources.length;
   const shares = weights ? weightShares(weights) : run.sources.map(() => 1 / Math.max(1, many));
-  const [width, rowHeight, river, labels, mouth] = [
-    570,
-    Math.max(26, Math.min(46, 230 / Math.max(1, many))),
-    56,
-    190,
-    376,
-  ];
+  const longest = Math.max(...run.sources.map(({name}) => Math.min(name.length, STREAM_NAME)), 0);
+  const labels = 24 + 8.6 * longest + (weights ? 44 : 0);
+  const mouth = labels + (innerWidth < 600 ? 110 : 186);
+  const bank = mouth + 52; // where the river ends
+  const width = bank + 36 + 9.6 * Math.min(run.name.length, STREAM_TARGET);
+  const [rowHeight, river] = [Math.max(26, Math.min(46, 230 / Math.max(1, many))), 56];
   const height = Math.max(many * rowHeight, river + 24);
   const spoken = run.sources.map((source, index) =>
     weights ? `${source.name} ${percent(shares[index], 0)}` : source.name,
@@ -263,32 +265,32 @@ function streams(run) {
       drawing('path', {
         fill: `url(#stream-${index})`,
         d:
-          `M${labels} ${top} C${middle} ${top} ${middle} ${joined} ${mouth} ${joined} H${width - 142} V${joined + thick + 0.4} ` +
-          `H${mouth} C${middle} ${joined + thick} ${middle} ${bottom} ${labels} ${bottom} Z`,
+          `M${labels} ${top} C${middle} ${top} ${middle} ${joined} ${mouth} ${joined} H${bank} ` +
+          `V${joined + thick + 0.4} H${mouth} C${middle} ${joined + thick} ${middle} ${bottom} ${labels} ${bottom} Z`,
       }),
       drawing(
         'text',
         {x: labels - 14, y: centre + 5, 'text-anchor': 'end'},
         drawing('title', {}, source.name),
-        shortened(source.name, 14),
+        shortened(source.name, STREAM_NAME),
         weights && drawing('tspan', {class: 'stream-share', dx: 8}, percent(shares[index], 0)),
       ),
     );
     joined += shares[index] * river;
   });
-  const [end, middle] = [width - 142.5, height / 2];
+  const centreLine = height / 2;
   picture.append(
     drawing('path', {
       class: 'stream-end',
-      d: `M${end} ${middle - river / 2} L${end + 20} ${middle} L${end} ${middle + river / 2} Z`,
+      d: `M${bank - 0.5} ${centreLine - river / 2} l20 ${river / 2} l-20 ${river / 2} Z`,
     }),
   );
   picture.append(
     drawing(
       'text',
-      {class: 'stream-target', x: width - 114, y: height / 2 + 5},
+      {class: 'stream-target', x: bank + 28, y: centreLine + 5},
       drawing('title', {}, run.name),
-      shortened(run.name, 9),
+      shortened(run.name, STREAM_TARGET),
     ),
   );
   return picture;

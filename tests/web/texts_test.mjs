@@ -1,0 +1,59 @@
+// What the page says, and what it does not fall for.
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {readerTests} from './reader.mjs';
+import {runData} from './rundata.mjs';
+
+readerTests('texts', ({look, write, visit}) => {
+  test('the command is copied', () =>
+    look('labels', async (page) => {
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+      await page.locator('.copy').click();
+      await page.getByText('copied', {exact: true}).waitFor();
+      assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^tributary adapt --source/);
+    }));
+
+  test('what is not there is said in a sentence', async () => {
+    await look('unlabelled', async (page) => {
+      const text = await page.locator('main').textContent();
+      assert.match(text, /nothing on this page says how many predictions are right/);
+      assert.match(text, /Recall and precision need labels/);
+      assert.doesNotMatch(text, /undefined|NaN|null/);
+      assert.equal(await page.locator('#accuracy, #pseudo-labels').count(), 0);
+    });
+    await look('other', async (page) => {
+      const text = await page.locator('main').textContent();
+      for (const sentence of [
+        /No domain weights are recorded/,
+        /No confident set is recorded/,
+        /bound were not computed/,
+        /No map of the pictures/,
+        /no pictures in it/,
+      ])
+        assert.match(text, sentence);
+      assert.doesNotMatch(text, /undefined|NaN|null/);
+    });
+    await look('bare', async (page) =>
+      assert.doesNotMatch(await page.locator('main').textContent(), /undefined|NaN|null/),
+    );
+  });
+
+  test('hostile texts stay texts', () =>
+    look('hostile', async (page) => {
+      await page.waitForTimeout(300);
+      assert.equal(await page.evaluate(() => window.hacked), undefined);
+      assert.equal(await page.locator('main script').count(), 0);
+      assert.equal(await page.locator('img:not([src^="data:image/"])').count(), 0);
+      assert.equal(await page.locator('img[onerror]').count(), 0);
+      assert.match(await page.locator('h1').textContent(), /^<img src=x onerror=/);
+      assert.doesNotMatch(await page.locator('main').textContent(), /\u202e/);
+    }));
+
+  test('data of another schema is refused in a sentence', async () => {
+    const file = write('other-schema', {...runData({pictures: 20, rounds: 1}), schema: 2});
+    const {page, context} = await visit(file);
+    assert.match(await page.locator('main').textContent(), /cannot be shown.*schema 2/);
+    await context.close();
+  });
+});
