@@ -12,8 +12,8 @@
 #include "tributary/report/observers.h"
 #include "tributary/report/predictions.h"
 #include "tributary/report/run_folder.h"
+#include "tributary/report/run_summary.h"
 #include "tributary/report/run_watch.h"
-#include "tributary/report/table.h"
 
 namespace tributary::cli {
 namespace {
@@ -26,7 +26,8 @@ class LastRound : public Observer {
     last.trained = nullptr;
     last.features.clear();
     if (event.round == 0) initial = last;
-    if (event.trained) confident = event.trained->confident.size(0);
+    if (event.score.defined())
+      confident.push_back(event.trained ? event.trained->confident.size(0) : event.initial_confident);
     seconds += event.seconds;
     phases.training += event.round > 0 ? event.phases.training : 0;
     phases.evaluation += event.phases.evaluation;
@@ -34,7 +35,7 @@ class LastRound : public Observer {
     phases.labels += event.phases.labels;
   }
   RoundEvent initial, last;
-  int64_t confident = 0;
+  std::vector<int64_t> confident;  // pictures, round 0 first
   double seconds = 0;
   PhaseSeconds phases;
 };
@@ -192,7 +193,8 @@ class Adapt : public Command {
             {"set_aside", bad.size()},
             {"rounds", last.last.rounds},
             {"initial_confident", last.last.initial_confident},
-            {"confident", last.confident},
+            {"confident", last.confident.empty() ? 0 : last.confident.back()},
+            {"confident_rounds", last.confident},
             {"sources", sources},
             {"changed_share", changed.to(torch::kFloat64).mean().item<double>()},
             {"seconds", last.seconds},
@@ -210,19 +212,7 @@ class Adapt : public Command {
       std::cout << summary.dump(2) << '\n';
       return;
     }
-    Table table({{"source"}, {"weight", Align::kRight}});
-    for (const auto& source : summary.at("sources"))
-      table.add_row({source.at("name"), fmt::format("{:.3f}", source.at("weight").get<double>())});
-    if (summary.contains("accuracy"))
-      std::cout << fmt::format("accuracy {:.1f} % in the last round\n\n",
-                               summary.at("accuracy").at("last").get<double>());
-    std::cout << table.to_text()
-              << fmt::format(
-                     "\n{} pictures, {} rounds, {}; {} % of the predictions changed since the start\nmodel        "
-                     "{}\npredictions  {}\n",
-                     thousands(summary.at("pictures").get<int64_t>()), summary.at("rounds").get<int64_t>(),
-                     duration(summary.at("seconds").get<double>()), percent(summary.at("changed_share").get<double>()),
-                     summary.at("model").get<std::string>(), summary.at("predictions").get<std::string>());
+    std::cout << run_summary_text(summary);
     if (watching_.page) std::cout << fmt::format("report       {}/report.html\n", run_);
   }
 

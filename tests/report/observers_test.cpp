@@ -105,6 +105,13 @@ TEST(TensorBoardObserver, TheAccuracyIsACurveForThoseWhoHaveLabels) {
   EXPECT_THAT(curves(folder.path(), 0), Contains(Pair("accuracy", FloatEq(static_cast<float>(100 * accuracy.last())))));
 }
 
+TEST(TensorBoardObserver, TheTermsOfTheBoundAreCurvesOfTheirOwn) {
+  const test::TempDir folder;
+  TensorBoardObserver observer(folder.path(), nullptr, [] { return 1.0; });
+  observer.add_bound({{"round", 3}, {"mismatch", 0.25}, {"mismatch_exact", nullptr}});
+  EXPECT_EQ(curves(folder.path(), 3), (std::map<std::string, float>{{"bound/mismatch", 0.25F}}));
+}
+
 TEST(TensorBoardObserver, WithoutAClockTimesAreThoseOfTheMachine) {
   const test::TempDir folder;
   const TensorBoardObserver observer(folder.path());

@@ -81,23 +81,15 @@ TEST(Progress, ALineEndsTheBarCleanlyAndTheBarComesBack) {
 TEST(Progress, PipedThereAreOnlyPlainLines) {
   Screen screen(false, false);
   screen.progress.update(0.5, "a", "b");
-  screen.progress.milestone("round  7/20", "confident 2,359 of 2,817");
   screen.progress.line("a line");
   screen.progress.finish();
-  EXPECT_EQ(screen.written(), "round  7/20  confident 2,359 of 2,817\na line\n");
-}
-
-TEST(Progress, OnATerminalAMilestoneIsInTheBarAlready) {
-  Screen screen(true, false);
-  screen.progress.milestone("round  7/20", "confident");
-  EXPECT_EQ(screen.written(), "");
+  EXPECT_EQ(screen.written(), "a line\n");
 }
 
 TEST(Progress, QuietMeansNothing) {
   for (const bool is_terminal : {true, false}) {
     Screen screen(is_terminal, true);
     screen.progress.update(0.5, "a", "b");
-    screen.progress.milestone("a", "b");
     screen.progress.line("c");
     screen.progress.finish();
     EXPECT_EQ(screen.written(), "");

@@ -5,20 +5,16 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "tributary/adapt/information.h"
 #include "tributary/base/text.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/report/round_scalars.h"
+#include "tributary/report/sparkline.h"
 #include "tributary/train/evaluate.h"
 
 namespace tributary {
 namespace {
-
-double mean_of(const std::vector<double>& values) {
-  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 std::vector<double> numbers(const Tensor& tensor) {
   const Tensor host = tensor.to(torch::kCPU, torch::kFloat64).contiguous();
@@ -27,11 +23,6 @@ std::vector<double> numbers(const Tensor& tensor) {
 
 std::string head_of(int64_t round, int64_t rounds) {
   return fmt::format("round {:>{}}/{}", round, std::to_string(rounds).size(), rounds);
-}
-
-std::string speed_of(const RoundEvent& event) {
-  return fmt::format("{} pictures/s",
-                     thousands(static_cast<int64_t>(static_cast<double>(event.pictures) / event.phases.training)));
 }
 
 double system_time() {
@@ -47,20 +38,12 @@ void ProgressObserver::on_step(const StepEvent& event) {
 }
 
 void ProgressObserver::on_round(const RoundEvent& event) {
-  if (!event.score.defined()) {
-    facts_ = event.round == 0 ? fmt::format("{} pictures", thousands(event.probabilities.size(0))) : "";
-    for (const auto& [name, means] : event.means) facts_ += fmt::format("{} {:.2f}   ", name, mean_of(means));
-    if (event.round > 0) facts_ += speed_of(event);
-  } else if (event.round == 0) {
-    facts_ = fmt::format("confident {} of {} at the start", thousands(event.initial_confident),
-                         thousands(event.probabilities.size(0)));
-  } else {
-    facts_ = fmt::format("confident {} of {}   IM {:.2f}", thousands(event.trained->confident.size(0)),
-                         thousands(event.probabilities.size(0)), mean_of(event.losses.information));
-    if (event.losses.aligned) facts_ += fmt::format("   align {:.2f}", event.losses.adversarial);
-    facts_ += "   " + speed_of(event);
-  }
-  progress_.milestone(head_of(event.round, event.rounds), facts_);
+  for (const std::string& line : table_.add(event)) progress_.line(line);
+  facts_ = fmt::format("{} pictures", thousands(event.probabilities.size(0)));
+  if (!event.score.defined()) return;
+  const int64_t confident = event.trained ? event.trained->confident.size(0) : event.initial_confident;
+  confident_.push_back(static_cast<double>(confident));
+  facts_ = fmt::format("confident {} {} of {}", sparkline(confident_), thousands(confident), facts_);
 }
 
 nlohmann::json round_metrics(const RoundEvent& event) {
@@ -120,6 +103,13 @@ void TensorBoardObserver::on_round(const RoundEvent& event) {
   if (accuracy_) scalars.push_back({"accuracy", 100 * accuracy_->last()});
   const double now = clock_();
   for (const Scalar& scalar : scalars) file_.scalar(scalar.tag, event.round, scalar.value, now);
+}
+
+void TensorBoardObserver::add_bound(const nlohmann::json& terms) {
+  const double now = clock_();
+  for (const auto& [name, value] : terms.items())
+    if (name != "round" && value.is_number())
+      file_.scalar("bound/" + name, terms.at("round").get<int64_t>(), value.get<double>(), now);
 }
 
 void LabelFreePick::on_round(const RoundEvent& event) {

@@ -1,4 +1,4 @@
-// Listeners to an adaptation: the progress line, the metrics log, curves, and accuracy for those who have labels.
+// Listeners to an adaptation: what the terminal shows, the metrics log, curves, and accuracy for those who have labels.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,13 @@
 #include "tributary/methods/observer.h"
 #include "tributary/report/event_file.h"
 #include "tributary/report/progress.h"
+#include "tributary/report/round_table.h"
 #include "tributary/report/run_folder.h"
 #include "tributary/train/batches.h"
 
 namespace tributary {
 
+// Shows the rounds as a table that grows, and below it a bar with a sparkline of the confident set.
 class ProgressObserver : public Observer {
  public:
   explicit ProgressObserver(Progress& progress) : progress_(progress) {}
@@ -23,6 +25,8 @@ class ProgressObserver : public Observer {
 
  private:
   Progress& progress_;
+  RoundTable table_;
+  std::vector<double> confident_;  // pictures, round 0 first; empty where the method selects none
   std::string facts_;
 };
 
@@ -66,6 +70,8 @@ class TensorBoardObserver : public Observer {
   explicit TensorBoardObserver(const std::string& folder, const AccuracyObserver* accuracy = nullptr,
                                Clock clock = nullptr);
   void on_round(const RoundEvent& event) override;
+  // The terms of a round's bound, an object of bound_log (report_data.h), as curves of the group "bound".
+  void add_bound(const nlohmann::json& terms);
 
  private:
   Clock clock_;

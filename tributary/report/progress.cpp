@@ -76,11 +76,6 @@ void Progress::update(double share_done, std::string_view head, std::string_view
   drawn_at_ = now;
 }
 
-void Progress::milestone(std::string_view head, std::string_view facts) {
-  if (quiet_ || is_terminal_) return;
-  out_ << joined(head, facts) << '\n' << std::flush;
-}
-
 void Progress::line(std::string_view text) {
   if (quiet_) return;
   if (is_shown_) out_ << kWipe;

@@ -1,9 +1,9 @@
 // One line that tells how far the work is, whether it works and when it ends.
 //
-//   round  7/20  ████████████░░░░░░░░  confident 2,359 of 2,817   IM -2.81   3,412 pictures/s   4 m 10 s left
+//   round  7/20  ███████░░░░░░░░░░░░░  confident ▁▂▃▄▆▇█ 2,359 of 2,817 pictures   4 m 10 s left
 //
-// On a terminal the line is rewritten in place, at most ten times a second. Piped to a file there is no bar; the same
-// facts are one plain line at each milestone. When quiet there is nothing.
+// On a terminal the line is rewritten in place, at most ten times a second, below the lines that stay. Piped to a file
+// there are only these. When quiet there is nothing.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,6 @@ class Progress {
   // Redraws the bar on a terminal. The time left is reckoned from what was done since the first update, so that a
   // resumed run does not count what it found already done.
   void update(double share_done, std::string_view head, std::string_view facts);
-
-  // The end of a round: a plain line where there is no terminal, where the bar says it already.
-  void milestone(std::string_view head, std::string_view facts);
 
   // A full line that stays; a bar on the screen is wiped first and comes back with the next update.
   void line(std::string_view text);
