@@ -63,9 +63,9 @@ class Report : public Command {
       return;
     }
     const std::string path = out_.empty() ? run_ + "/report.html" : out_;
-    write_report(subject, options_, path);
+    const nlohmann::json data = write_report(subject, options_, path);
     if (common_.json)
-      std::cout << nlohmann::json{{"report", path}}.dump(2) << '\n';
+      std::cout << nlohmann::json{{"report", path}, {"bound", bound_log(data)}}.dump(2) << '\n';
     else
       std::cout << path << '\n';
   }

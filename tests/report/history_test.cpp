@@ -51,6 +51,7 @@ TEST(History, KeepsWhatARoundBelieved) {
   EXPECT_EQ(history.classes, fake.ensemble.classes());
   EXPECT_EQ(history.sources.size(), 2u);
   EXPECT_EQ(history.device, "cpu");
+  EXPECT_EQ(history.joint_width, fake.ensemble.joint_width());
   const RoundEvent event = fake.event(2);
   const RoundHistory& round = history.rounds[2];
   EXPECT_EQ(round.round, 2);

@@ -1,5 +1,9 @@
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <regex>
+#include <set>
+
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
@@ -20,6 +24,7 @@ History small_history() {
   history.classes = {"cat", "dog"};
   history.sources = {"a", "b"};
   history.device = "cpu";
+  history.joint_width = 8;
   for (int64_t r = 0; r < 3; ++r) {
     RoundHistory round;
     round.round = r;
@@ -57,6 +62,90 @@ TEST(ReportRounds, ComparePseudoLabelsOfTheRoundBeforeWithTheTruth) {
   EXPECT_EQ(rounds[1]["losses"], (nlohmann::json{{"cross_entropy", {0.1, 0.2}}, {"adversarial", {0.7}}}));
   EXPECT_EQ(rounds[1]["phases"]["training"], 2.0);
   EXPECT_TRUE(report_rounds({history, Tensor()}, metrics)[1]["accuracy"].is_null());
+}
+
+TEST(ReportBound, ComparesTheLabelsARoundWasTrainedOn) {
+  const ReportBound bound = report_bound({small_history(), kTruth});
+  ASSERT_EQ(bound.rounds.size(), 3u);
+  EXPECT_TRUE(bound.rounds[0].is_null()) << "before any training there is no confident set";
+  const nlohmann::json& first = bound.rounds[1];
+  EXPECT_EQ(first["source_disagreement"], 0.5) << "source b is always against";
+  EXPECT_EQ(first["criteria_disagreement"], 0.0);
+  EXPECT_NEAR(first["mismatch"], -std::log(0.75), 1e-12);
+  EXPECT_EQ(first["label_error"], 0.0);
+  EXPECT_EQ(first["mismatch_exact"], 0.0);
+  EXPECT_TRUE(first["misalignment"].is_null()) << "six pictures are too few";
+  EXPECT_TRUE(first["misalignment_sources"].is_null());
+  EXPECT_NEAR(first["misalignment_cap"], std::log(1.5), 1e-12);
+  EXPECT_NEAR(first["bias"], std::sqrt(std::log(2.0) / 2), 1e-12) << "0.75 of 1.5, with the cap for the misalignment";
+  EXPECT_NEAR(first["variance"], std::sqrt((2 * 8 * std::log(2.0) + std::log(20.0)) / 4), 1e-12);
+  const nlohmann::json& second = bound.rounds[2];
+  EXPECT_NEAR(second["criteria_disagreement"], 1.0 / 5, 1e-12) << "picture 4 in round 1";
+  EXPECT_NEAR(second["mismatch"], -std::log(1 - (0.5 + 0.2) / 2), 1e-12);
+}
+
+TEST(ReportBound, IsNotMadeUp) {
+  History history = small_history();
+  const nlohmann::json unlabelled = report_bound({history, Tensor()}).rounds[1];
+  EXPECT_TRUE(unlabelled["mismatch_exact"].is_null());
+  EXPECT_TRUE(unlabelled["sum_exact"].is_null());
+  EXPECT_TRUE(unlabelled["label_error"].is_null());
+  for (RoundHistory& round : history.rounds) round.pseudo_label = Tensor();
+  EXPECT_TRUE(report_bound({history, kTruth}).rounds[1].is_null()) << "of a method without pseudo-labels";
+  history = small_history();
+  history.joint_width = 0;
+  EXPECT_TRUE(report_bound({history, kTruth}).rounds[1].is_null()) << "of a history that does not tell the width";
+  EXPECT_TRUE(report_bound({history, kTruth}).notes.empty());
+}
+
+TEST(ReportBound, MeasuresMisalignmentOnTheSample) {
+  // 600 pictures, every second of them with features, in the last round all. Confident are those on one side of an
+  // edge, so the divergence is its cap.
+  History history = small_history();
+  const Tensor features = test::normals({600, 4}, 7);
+  for (RoundHistory& round : history.rounds) {
+    const bool last = round.round == 2;
+    round.label = torch::arange(600) % 2;
+    round.pseudo_label = round.label;
+    round.source_label = torch::stack({round.label, round.label});
+    round.confident = features.select(1, 0) > -0.4;
+    round.sample = last ? torch::arange(600) : torch::arange(0, 600, 2);
+    round.features = features.index_select(0, round.sample);
+    round.source_features = {round.features.narrow(1, 0, 2), round.features.narrow(1, 2, 2)};
+  }
+  const ReportBound bound = report_bound({history, Tensor()});
+  const nlohmann::json& terms = bound.rounds[1];
+  const double cap = terms["misalignment_cap"], joint = terms["misalignment"], apart = terms["misalignment_sources"];
+  EXPECT_GT(joint, 0.8 * cap);
+  EXPECT_NEAR(apart, joint / 2, 0.1 * cap) << "the second source sees nothing of it";
+  EXPECT_EQ(bound.rounds[2], terms) << "the same pictures, though more are kept";
+  EXPECT_THAT(bound.notes.back(), HasSubstr("from 300 of 600 pictures"));
+  EXPECT_THAT(bound.notes.back(), HasSubstr("4 principal components of all sources together and 2 of each"));
+}
+
+TEST(ReportBound, HasTheTermsThatThePageKnows) {
+  const std::string schema = read_text(std::string(TRIBUTARY_SOURCE_DIR) + "/web/modules/schema.js");
+  const size_t begin = schema.find("@typedef {object} Bound\n");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string of_bound = schema.substr(begin, schema.find("*/", begin) - begin);
+  std::set<std::string> known, sent;
+  const std::regex property("@property \\{[^}]*\\} \\[?([a-z_]+)");
+  for (std::sregex_iterator at(of_bound.begin(), of_bound.end(), property), end; at != end; ++at)
+    known.insert((*at)[1]);
+  const nlohmann::json terms = report_bound({small_history(), kTruth}).rounds[1];
+  for (const auto& [name, value] : terms.items()) sent.insert(name);
+  EXPECT_EQ(known, sent);
+}
+
+TEST(ReportBound, IsLoggedWithTheErrorWhereLabelsAreKnown) {
+  const nlohmann::json data = {{"rounds",
+                                {{{"round", 0}, {"bound", nullptr}, {"accuracy", {{"mixture", 0.5}}}},
+                                 {{"round", 1}, {"bound", {{"sum", 2.0}}}, {"accuracy", {{"mixture", 0.75}}}},
+                                 {{"round", 2}, {"bound", {{"sum", 1.5}}}, {"accuracy", nullptr}}}}};
+  const std::vector<nlohmann::json> log = bound_log(data);
+  ASSERT_EQ(log.size(), 2u);
+  EXPECT_EQ(log[0], (nlohmann::json{{"round", 1}, {"sum", 2.0}, {"error", 0.25}}));
+  EXPECT_EQ(log[1], (nlohmann::json{{"round", 2}, {"sum", 1.5}}));
 }
 
 TEST(ReportClasses, CountWhatBecameOfWhat) {

@@ -149,7 +149,9 @@ void HistoryObserver::on_round(const RoundEvent& event) {
 void HistoryObserver::begin(const Ensemble& ensemble) const {
   make_folder(folder_.file("history"));
   for (const std::string& file : round_files(folder_.path())) fs::remove(file);
-  nlohmann::json common = {{"classes", ensemble.classes()}, {"device", ensemble.sources.front().device().str()}};
+  nlohmann::json common = {{"classes", ensemble.classes()},
+                           {"device", ensemble.sources.front().device().str()},
+                           {"joint_width", ensemble.joint_width()}};
   for (const SourceModel& source : ensemble.sources) common["sources"].push_back(source.info().name);
   write_file_atomically(folder_.file("history/run.json"), common.dump(2) + "\n");
 }
@@ -164,6 +166,7 @@ History read_history(const std::string& run) {
     history.classes = object.at("classes").get<std::vector<std::string>>();
     history.sources = object.at("sources").get<std::vector<std::string>>();
     history.device = object.at("device");
+    history.joint_width = object.value("joint_width", int64_t{0});
   } catch (const nlohmann::json::exception&) {
     input_error("{} is damaged; make the run again", common);
   }

@@ -28,6 +28,7 @@ struct RoundHistory {
 struct History {
   std::vector<std::string> classes, sources;  // names
   std::string device;
+  int64_t joint_width = 0;  // of all sources' features together, of which the rounds keep fewer; 0: not known
   std::vector<RoundHistory> rounds;
 };
 

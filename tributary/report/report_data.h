@@ -47,13 +47,24 @@ struct ReportParts {
   Tensor truth;  // int64 [n]; undefined where labels are not known
 };
 
+// "bound" of every round, in the order of the history, null where it has none; and "bound_notes". Only methods that
+// train on confident pseudo-labels have a bound.
+struct ReportBound {
+  std::vector<nlohmann::json> rounds;
+  std::vector<std::string> notes;
+};
+ReportBound report_bound(const ReportParts& parts);
+// The rounds of `data` that have a bound, as objects: the terms, "round" and, where labels are known, the mixture's
+// "error".
+std::vector<nlohmann::json> bound_log(const nlohmann::json& data);
 // "rounds", from metrics.jsonl (an object a line) and the history.
 nlohmann::json report_rounds(const ReportParts& parts, const std::vector<nlohmann::json>& metrics);
 // "per_class" and "confusion".
 nlohmann::json report_classes(const ReportParts& parts);
 nlohmann::json report_confusion(const ReportParts& parts);
 // "embedding": t-SNE of a few rounds, each beginning where the one before ended.
-Tensor evenly_spread(int64_t count, int64_t points);  // at most `points` of 0 .. count - 1
+Tensor evenly_spread(int64_t count, int64_t points);                  // at most `points` of 0 .. count - 1
+Tensor places_of(const RoundHistory& round, const Tensor& pictures);  // in its sample; both ascending
 nlohmann::json report_embedding(const ReportParts& parts, const ReportOptions& options);
 // "gallery".
 nlohmann::json report_gallery(const ReportParts& parts, const ImageSet& pictures, int64_t count);

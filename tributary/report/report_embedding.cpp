@@ -23,11 +23,6 @@ std::vector<size_t> spread(size_t last, int64_t count) {
   return chosen;
 }
 
-// Where the pictures `wanted` are within a round's sample, both ascending.
-Tensor places_of(const RoundHistory& round, const Tensor& wanted) {
-  return at::searchsorted(round.sample.contiguous(), wanted.contiguous());
-}
-
 nlohmann::json round_entry(const ReportParts& parts, size_t place, const Tensor& pictures, const Tensor& embedding) {
   const RoundHistory& round = parts.history.rounds[place];
   const Tensor label = (round.pseudo_label.defined() ? round.pseudo_label : round.label).index_select(0, pictures);
@@ -72,6 +67,10 @@ Tensor evenly_spread(int64_t count, int64_t points) {
   if (count <= points) return torch::arange(count);
   const double step = static_cast<double>(count) / static_cast<double>(points);
   return (torch::arange(points, torch::kFloat64) * step).floor().to(torch::kInt64);
+}
+
+Tensor places_of(const RoundHistory& round, const Tensor& pictures) {
+  return at::searchsorted(round.sample.contiguous(), pictures.contiguous());
 }
 
 nlohmann::json report_embedding(const ReportParts& parts, const ReportOptions& options) {

@@ -51,8 +51,10 @@ std::string report_page(const nlohmann::json& data) {
   return replaced(titled, "@DATA@", script_safe(data));
 }
 
-void write_report(const ReportSubject& subject, const ReportOptions& options, const std::string& path) {
-  write_file_atomically(path, report_page(report_data(subject, options)));
+nlohmann::json write_report(const ReportSubject& subject, const ReportOptions& options, const std::string& path) {
+  nlohmann::json data = report_data(subject, options);
+  write_file_atomically(path, report_page(data));
+  return data;
 }
 
 }  // namespace tributary

@@ -15,7 +15,7 @@ std::string_view report_template();
 // `data` as of report_data.h. Nothing in it can end the script that holds it, whatever names pictures have.
 std::string report_page(const nlohmann::json& data);
 
-// report.html of a run at `path`.
-void write_report(const ReportSubject& subject, const ReportOptions& options, const std::string& path);
+// report.html of a run at `path`. Returns the data on it.
+nlohmann::json write_report(const ReportSubject& subject, const ReportOptions& options, const std::string& path);
 
 }  // namespace tributary

@@ -1,5 +1,6 @@
 #include "tributary/report/run_watch.h"
 
+#include "tributary/base/files.h"
 #include "tributary/report/history.h"
 #include "tributary/report/report_page.h"
 
@@ -37,13 +38,24 @@ RunWatch::RunWatch(const RunFolder& folder, const WatchOptions& options, const A
                    std::vector<Observer*>& listeners)
     : folder_(folder), options_(options) {
   if (options.history) observers_.push_back(std::make_unique<HistoryObserver>(folder, HistoryOptions()));
-  if (options.tensorboard) observers_.push_back(std::make_unique<TensorBoardObserver>(folder.path(), accuracy));
+  if (options.tensorboard) {
+    auto curves = std::make_unique<TensorBoardObserver>(folder.path(), accuracy);
+    curves_ = curves.get();
+    observers_.push_back(std::move(curves));
+  }
   if (options.history && options.live) observers_.push_back(std::make_unique<LiveReport>(folder));
   for (const auto& observer : observers_) listeners.push_back(observer.get());
 }
 
 void RunWatch::finish(const ReportSubject& subject) const {
-  if (options_.history && options_.page) write_report(subject, options_.report, folder_.file("report.html"));
+  if (!options_.history || !options_.page) return;
+  const nlohmann::json data = write_report(subject, options_.report, folder_.file("report.html"));
+  std::string lines;
+  for (const nlohmann::json& bound : bound_log(data)) {
+    lines += bound.dump() + "\n";
+    if (curves_) curves_->add_bound(bound);
+  }
+  if (!lines.empty()) write_file_atomically(folder_.file("bound.jsonl"), lines);
 }
 
 }  // namespace tributary

@@ -26,13 +26,15 @@ class RunWatch {
   RunWatch(const RunFolder& folder, const WatchOptions& options, const AccuracyObserver* accuracy,
            std::vector<Observer*>& listeners);
 
-  // Writes the report of the finished run, if one is wanted.
+  // Writes the report of the finished run, if one is wanted, and the terms of the bound that are in it: as bound.jsonl,
+  // an object a round, and as curves.
   void finish(const ReportSubject& subject) const;
 
  private:
   const RunFolder& folder_;
   const WatchOptions& options_;
   std::vector<std::unique_ptr<Observer>> observers_;
+  TensorBoardObserver* curves_ = nullptr;  // among the observers; null where none are wanted
 };
 
 }  // namespace tributary
