@@ -194,7 +194,7 @@ TEST_F(Journey, DemoPrintsItsTableAndTheSameAsJson) {
   const Outcome text = expect_success(small);
   EXPECT_THAT(text.out, HasSubstr("source ensemble"));
   EXPECT_THAT(text.out, HasSubstr("±"));
-  EXPECT_THAT(text.err, HasSubstr("round 1/1"));
+  EXPECT_THAT(text.err, HasSubstr("\nthe selective oracle:\nround  confident "));
 }
 
 TEST_F(Journey, ReferenceOfOptionsIsTheOneInTheDocumentation) {

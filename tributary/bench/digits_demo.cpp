@@ -43,22 +43,24 @@ class Repetition {
 
     SelectiveOptions adapt = options_.adapt;
     adapt.seed = static_cast<int64_t>(seed_);
-    const auto [last, best] = adapted_accuracy(row.target, [&](Ensemble& ensemble, Observer& observer) {
+    const auto [last, best] = adapted_accuracy("adaptation", row.target, [&](Ensemble& ensemble, Observer& observer) {
       SelectiveSelfTraining(adapt).adapt(ensemble, target.training.images, observer);
     });
     row.adapted.push_back(last);
     row.oracle_best_round.push_back(best);
     if (!options_.oracle) return;
-    row.oracle.push_back(adapted_accuracy(row.target, [&](Ensemble& ensemble, Observer& observer) {
-                           adapt_with_oracle(ensemble, target.training.images, target.training.labels, adapt, observer);
-                         }).first);
+    row.oracle.push_back(
+        adapted_accuracy("the selective oracle", row.target, [&](Ensemble& ensemble, Observer& observer) {
+          adapt_with_oracle(ensemble, target.training.images, target.training.labels, adapt, observer);
+        }).first);
   }
 
  private:
   // The accuracy on the target's test part after the last round, and in the best one.
   template <typename Adapt>
-  std::pair<double, double> adapted_accuracy(const std::string& target, Adapt adapt) {
+  std::pair<double, double> adapted_accuracy(const char* what, const std::string& target, Adapt adapt) {
     Ensemble ensemble = sources_for(target);
+    progress_.line(fmt::format("{}:", what));
     ProgressObserver shown(progress_);
     AccuracyObserver accuracy(domains_.at(target).test, device_);
     Observers observers({&accuracy, &shown});
