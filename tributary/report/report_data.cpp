@@ -67,8 +67,11 @@ void add_test_accuracies(nlohmann::json& rounds, const nlohmann::json& summary) 
     rounds[i]["test_accuracy"] = percents[i].get<double>() / 100;
 }
 
-void add_bound(nlohmann::json& rounds, const ReportBound& bound) {
-  for (size_t i = 0; i < rounds.size(); ++i) rounds[i]["bound"] = bound.rounds[i];
+// Returns the notes on it.
+std::vector<std::string> add_bound(nlohmann::json& rounds, const ReportParts& parts, bool wanted) {
+  const ReportBound bound = wanted ? report_bound(parts) : ReportBound();
+  for (size_t i = 0; i < rounds.size(); ++i) rounds[i]["bound"] = wanted ? bound.rounds[i] : nlohmann::json();
+  return bound.notes;
 }
 
 }  // namespace
@@ -125,8 +128,7 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
   const std::string method = summary.value("method", config["adapt"]["method"].value_or(std::string("selective")));
   nlohmann::json rounds = report_rounds(parts, read_metrics(subject.run + "/metrics.jsonl"));
   add_test_accuracies(rounds, summary);
-  const ReportBound bound = report_bound(parts);
-  add_bound(rounds, bound);
+  const std::vector<std::string> bound_notes = add_bound(rounds, parts, options.bound);
   nlohmann::json data = {{"schema", 1},
                          {"kind", "run"},
                          {"name", std::filesystem::path(subject.run).filename().string()},
@@ -142,7 +144,7 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
                          {"pictures", n},
                          {"labels", nullptr},
                          {"rounds", rounds},
-                         {"bound_notes", bound.notes},
+                         {"bound_notes", bound_notes},
                          {"per_class", report_classes(parts)},
                          {"confusion", report_confusion(parts)},
                          {"embedding", nullptr},

@@ -18,6 +18,7 @@ struct ReportOptions {
   int64_t points = 2000;        // of an embedding
   int64_t embedded_rounds = 5;  // first and last among them; 0: no embedding
   bool all_points = false;      // embeds every kept picture in the last round, too
+  bool bound = true;            // estimates the terms of the bound
   int64_t gallery = 24;         // pictures of a kind
   int threads = 0;
 };

@@ -5,7 +5,11 @@
 //   model.safetensors  the adapted mixture
 //   predictions.csv    the target pictures with their classes
 //   summary.json       the figures of the last round
-//   DONE               written last
+//   history/           what a report needs of every round
+//   report.html        the page made of it
+//   bound.jsonl        the terms of the bound, one object a round
+//   events.out.…       curves for TensorBoard
+//   DONE               written last, but for the report
 //
 // The same command on a finished run says so; another configuration on the same folder is refused.
 #pragma once

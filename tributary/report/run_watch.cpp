@@ -14,6 +14,7 @@ class LiveReport : public Observer {
   void on_round(const RoundEvent&) override {
     ReportOptions quick;
     quick.embedded_rounds = 0;
+    quick.bound = false;
     write_report({folder_.path()}, quick, folder_.file("report.html"));
   }
 
