@@ -160,6 +160,24 @@ std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const std::string& 
   return rows;
 }
 
+// "bait_rate=1e-4,record=false" to the flags of an adaptation.
+std::vector<std::string> flags_of(const std::string& set) {
+  std::vector<std::string> flags;
+  for (const std::string& word : split(set)) {
+    const size_t equals = word.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == word.size())
+      input_error("--set {}: write OPTION=VALUE,OPTION=VALUE,…, as in bait_rate=1e-4", printable(word));
+    std::string name = word.substr(0, equals);
+    const std::string value = word.substr(equals + 1);
+    std::replace(name.begin(), name.end(), '_', '-');
+    if (value == "true" || value == "false")
+      flags.push_back((value == "true" ? "--" : "--no-") + name);
+    else
+      flags.insert(flags.end(), {"--" + name, value});
+  }
+  return flags;
+}
+
 std::vector<TableDomain> located(const Benchmark& benchmark, const std::string& root) {
   std::vector<TableDomain> domains;
   for (const Domain& domain : benchmark.domains) {
@@ -222,6 +240,7 @@ TableTask plan(const Benchmark& benchmark, const BenchTableOptions& options, con
   if (!benchmark.has_test_part) task.train_flags.insert(task.train_flags.end(), {"--batch", "32"});
   add_number(task.train_flags, "--epochs", options.source_epochs);
   task.adapt_flags = {"--no-history"};
+  for (const std::string& flag : flags_of(options.set)) task.adapt_flags.push_back(flag);
   if (!shared.precision.empty()) task.adapt_flags.insert(task.adapt_flags.end(), {"--precision", shared.precision});
   task.common_flags = {"--threads", std::to_string(common.threads), "--device",
                        common.device == DeviceChoice::kCuda ? "cuda" : "cpu"};
@@ -258,6 +277,8 @@ void declare(OptionTable& table, BenchTableOptions& options) {
   table.text(section, "init", &options.init, "first weights of the sources' backbones, as of ImageNet");
   table.flag(section, "ablations", &options.ablation_rows, "the paper's ablations instead of methods");
   table.text(section, "sweep", &options.sweep, "values of one option of selective instead: lambda_alpha=0.5,0.7,1.0");
+  table.text(section, "set", &options.set,
+             "options of every adaptation: bait_rate=1e-4,record=false; runs with others need another --out");
   table.flag(section, "markdown", &options.markdown, "print tables as Markdown");
 }
 

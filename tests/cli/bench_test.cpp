@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/program.h"
+#include "tributary/base/files.h"
 
 namespace tributary {
 namespace {
@@ -41,6 +42,22 @@ TEST(BenchJourney, ATableIsMadeOnceAndThenOnlyShown) {
     EXPECT_TRUE(std::filesystem::exists(folder / ("table/" + name))) << name;
 }
 
+TEST(BenchJourney, OptionsOfAdaptationsAreSet) {
+  const test::TempDir folder;
+  const std::string table =
+      "bench digits --pictures 40 --methods shot --targets street --source-epochs 1 --epochs 1 --threads 1 --out "
+      "table ";
+  const test::Outcome made = test::run_program(folder, table + "--set rate_bottleneck=0.5,record=false");
+  ASSERT_EQ(made.code, 0) << made.err;
+  const std::string config = read_text(folder / "table/runs/shot-street-seed0/config.toml");
+  EXPECT_THAT(config, HasSubstr("rate_bottleneck = 0.5"));
+  EXPECT_THAT(config, HasSubstr("record = false"));
+
+  const test::Outcome other = test::run_program(folder, table + "--set rate_bottleneck=0.25,record=false");
+  EXPECT_NE(other.code, 0);
+  EXPECT_THAT(other.err, HasSubstr("holds another run"));
+}
+
 TEST(BenchJourney, MistakesAreSaidInOneSentence) {
   const test::TempDir folder;
   const auto refused = [&](const std::string& arguments, const std::string& sentence) {
@@ -53,6 +70,8 @@ TEST(BenchJourney, MistakesAreSaidInOneSentence) {
   refused("bench digits --pictures 20 --methods magic --out t", "--methods magic: choose among all, bait, sfda, shot");
   refused("bench digits --pictures 20 --methods all,ma:x --out t", "--methods ma:x: after the colon goes a number");
   refused("bench digits --pictures 20 --sweep rounds --out t", "--sweep rounds: write OPTION=VALUE");
+  refused("bench digits --pictures 20 --set rounds --out t", "--set rounds: write OPTION=VALUE");
+  refused("bench digits --pictures 20 --set =2 --out t", "--set =2: write OPTION=VALUE");
   refused("adapt --method magic --source a --target b", "--method magic: choose one of selective, bait");
   refused("adapt --method shot --oracle-labels x --source a --target b", "shot has no oracle");
 }

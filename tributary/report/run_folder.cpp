@@ -29,7 +29,8 @@ RunFolder::RunFolder(std::string path, std::string config) : path_(std::move(pat
   }
   const auto lines = differences(read_text(file("config.toml")), config_);
   if (!lines.empty())
-    input_error("{} holds another run ({}); give another folder with --run", path_, fmt::join(lines, "; "));
+    input_error("{} holds another run ({}); give another folder with --run, for a table with --out", path_,
+                fmt::join(lines, "; "));
   finished_ = fs::exists(file("DONE"), error);
 }
 
