@@ -115,8 +115,8 @@ inline int64_t batches_a_sweep(int64_t count, int64_t batch) {
 // than two samples is left out, because BatchNorm cannot be trained on it (spec 00, D1).
 class Sampler {
  public:
-  // `index` int64 [n] with n >= 2. Sweep s is shuffled by child s of `random`. What remains of a sweep is left out if it
-  // has fewer than `least` samples: BatchNorm knows next to nothing of so few.
+  // `index` int64 [n] with n >= 2. Sweep s is shuffled by child s of `random`. What remains of a sweep is left out if
+  // it has fewer than `least` samples: BatchNorm knows next to nothing of so few.
   Sampler(const Tensor& index, int64_t batch, Random random, int64_t least = 2);
 
   // The next batch's positions in `index`.
