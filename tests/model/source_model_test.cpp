@@ -152,6 +152,19 @@ TEST(Noise, NormalNumbersAreNormalAndTheSameFromASheet) {
   EXPECT_TENSOR_NEAR(sheet[0].normal({200, 101}), numbers, 1e-6);
 }
 
+TEST(Noise, OfOnePassOverTwoBatchesIsThatOfTwoPasses) {
+  Noise first(Random(1), torch::kCPU), second(Random(2), torch::kCPU);
+  Noise both({{&first, 2}, {&second, 3}}, torch::kCPU);
+  const Tensor mask = both.mask({5, 7, 1, 1}, 0.4), normal = both.normal({5, 3});
+  int64_t start = 0;
+  for (const auto& [key, count] : {std::pair(1, 2), std::pair(2, 3)}) {
+    Noise alone(Random(static_cast<uint64_t>(key)), torch::kCPU);
+    EXPECT_TENSOR_EQ(mask.narrow(0, start, count), alone.mask({count, 7, 1, 1}, 0.4));
+    EXPECT_TENSOR_EQ(normal.narrow(0, start, count), alone.normal({count, 3}));
+    start += count;
+  }
+}
+
 TEST(Noise, QuietDropsNothing) {
   EXPECT_TENSOR_EQ(Noise::quiet(torch::kCPU).mask({4, 5}, 0.9), torch::ones({4, 5}));
 }

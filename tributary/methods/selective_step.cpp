@@ -2,8 +2,12 @@
 
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
+#include <map>
+
 #include "tributary/adapt/information.h"
 #include "tributary/model/backbone.h"
+#include "tributary/model/layered_source.h"
 
 namespace tributary {
 namespace {
@@ -18,15 +22,37 @@ std::vector<SgdGroup> groups_of(const Ensemble& ensemble, const SelectiveOptions
   return groups;
 }
 
-// The confident batch mixed, once for all sources that share a view of it.
-std::vector<Tensor> mixed_views(const std::vector<Tensor>& confident, const Mixing& mixing) {
-  std::vector<Tensor> mixed;
-  for (size_t j = 0; j < confident.size(); ++j) {
+// What `make(j)` makes of the view of source j, once for all sources that share it.
+template <class Make>
+std::vector<Tensor> of_views(const std::vector<Tensor>& views, const Make& make) {
+  std::vector<Tensor> made;
+  for (size_t j = 0; j < views.size(); ++j) {
     size_t same = 0;
-    while (same < j && !confident[same].is_same(confident[j])) ++same;
-    mixed.push_back(same < j ? mixed[same] : mix(confident[j], mixing));
+    while (same < j && !views[same].is_same(views[j])) ++same;
+    made.push_back(same < j ? made[same] : make(j));
   }
-  return mixed;
+  return made;
+}
+
+// The passes of a step through source j, in their order, and what goes into them.
+std::vector<std::pair<StepPass, Tensor>> passes_of(const StepBatch& batch, size_t j, const Tensor& mixed) {
+  std::vector<std::pair<StepPass, Tensor>> passes;
+  if (mixed.defined()) passes.emplace_back(StepPass::kMixed, mixed);
+  passes.emplace_back(StepPass::kConfident, batch.confident[j]);
+  if (!batch.unconfident.empty()) passes.emplace_back(StepPass::kUnconfident, batch.unconfident[j]);
+  return passes;
+}
+
+Tensor joined(const std::vector<std::pair<StepPass, Tensor>>& passes) {
+  std::vector<Tensor> inputs;
+  for (const auto& [pass, x] : passes) inputs.push_back(x);
+  return at::cat(inputs);
+}
+
+// Without BatchNorm the backbone treats every picture by itself, so that its passes can be one: small networks are
+// faster then. Not on a GPU, where memory is what large ones run out of and launches cost nothing in a recorded step.
+bool passes_at_once(SourceModel& source) {
+  return source.device().is_cpu() && source.layered() && source.layered()->network().batch_norms().empty();
 }
 
 }  // namespace
@@ -50,12 +76,31 @@ SelectiveStep::SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options
     for (NamedTensor& frozen : source.classifier_parameters()) frozen.value.set_requires_grad(false);
 }
 
-SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, const Tensor& mixed, StepNoise& noise) {
+SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, const Tensor& mixed,
+                                             const Tensor& together, StepNoise& noise) {
   SourceModel& source = ensemble_.sources[j];
   const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
+  const auto noise_of = [&](StepPass pass) -> Noise& {
+    return noise[static_cast<size_t>(j) * std::size(kStepPasses) + static_cast<size_t>(pass)];
+  };
+  const bool at_once = passes_at_once(source);
+  std::map<StepPass, Tensor> flat;
+  if (at_once) {
+    const std::vector<std::pair<StepPass, Tensor>> passes = passes_of(batch, j, mixed);
+    std::vector<Noise::Part> parts;
+    std::vector<int64_t> counts;
+    for (const auto& [pass, x] : passes) {
+      parts.push_back({&noise_of(pass), x.size(0)});
+      counts.push_back(x.size(0));
+    }
+    Noise joint(parts, batch.label.device());
+    const std::vector<Tensor> split = source.layered()->backbone_features(together, &joint).split_with_sizes(counts);
+    for (size_t i = 0; i < passes.size(); ++i) flat[passes[i].first] = split[i];
+  }
   const auto features = [&](const Tensor& x, StepPass pass) {
-    const auto place = static_cast<size_t>(j) * std::size(kStepPasses) + static_cast<size_t>(pass);
-    return source.features(x, &noise[place]).to(torch::kFloat32);
+    return (at_once ? source.layered()->bottleneck_features(flat.at(pass), &noise_of(pass))
+                    : source.features(x, &noise_of(pass)))
+        .to(torch::kFloat32);
   };
   Source result;
   Tensor phi_mix, z_mix, ce_mix;
@@ -64,7 +109,8 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
     z_mix = source.classify(phi_mix);
     ce_mix = mixed_cross_entropy(z_mix, batch.label, batch.mixing);
     // Nothing else needs the mixed pass: its backward pass now frees a third of the memory.
-    if (options_.information_set != InformationSet::kMixed && options_.adversarial_set != AdversarialSet::kMixed) {
+    if (!at_once && options_.information_set != InformationSet::kMixed &&
+        options_.adversarial_set != AdversarialSet::kMixed) {
       torch::autograd::backward({options_.lambda_ce * ce_mix});
       ce_mix = ce_mix.detach();
     }
@@ -96,14 +142,17 @@ StepLosses SelectiveStep::accumulate(const StepBatch& batch, const Random& strea
 
 StepLosses SelectiveStep::accumulate(const StepBatch& batch, StepNoise& noise) {
   optimiser_.zero_gradients();
-  const std::vector<Tensor> mixed =
-      options_.mixup ? mixed_views(batch.confident, batch.mixing) : std::vector<Tensor>(batch.confident.size());
+  std::vector<Tensor> mixed(batch.confident.size()), together(batch.confident.size());
+  if (options_.mixup)
+    mixed = of_views(batch.confident, [&](size_t j) { return mix(batch.confident[j], batch.mixing); });
+  if (std::any_of(ensemble_.sources.begin(), ensemble_.sources.end(), passes_at_once))
+    together = of_views(batch.confident, [&](size_t j) { return joined(passes_of(batch, j, mixed[j])); });
   std::vector<Source> sources(mixed.size());
   const auto each_source = [&](const auto& work) {
     for (int64_t j = 0; j < ensemble_.size(); ++j) branches_.run(j, [&] { work(j); });
     branches_.join();
   };
-  each_source([&](int64_t j) { sources[j] = forward(j, batch, mixed[j], noise); });
+  each_source([&](int64_t j) { sources[j] = forward(j, batch, mixed[j], together[j], noise); });
 
   std::vector<Tensor> losses;
   for (const Source& source : sources) losses.push_back(source.cross_entropy.detach());

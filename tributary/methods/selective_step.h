@@ -54,7 +54,8 @@ class SelectiveStep {
 
  private:
   struct Source;
-  Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, StepNoise& noise);
+  // `together`: the batches of all passes in one, for a source whose passes are taken at once.
+  Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Tensor& together, StepNoise& noise);
 
   Ensemble& ensemble_;
   SelectiveOptions options_;

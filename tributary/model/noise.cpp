@@ -80,11 +80,23 @@ Tensor Noise::drawn_on_host(torch::IntArrayRef shape, double drop) {
   return upload(mask, device_);
 }
 
+Tensor Noise::take_in_parts(torch::IntArrayRef shape, double drop) {
+  std::vector<Tensor> taken;
+  std::vector<int64_t> own = shape.vec();
+  for (const Part& part : parts_) {
+    own[0] = part.count;
+    taken.push_back(drop == kNormal ? part.noise->normal(own) : part.noise->mask(own, drop));
+  }
+  return at::cat(taken);
+}
+
 // What was prepared, or a fresh draw; written down either way.
 Tensor Noise::take(torch::IntArrayRef shape, double drop) {
   const int64_t count = c10::multiply_integers(shape), draws = (count + 1) / 2;
   Tensor taken;
-  if (prepared_) {
+  if (!parts_.empty()) {
+    taken = take_in_parts(shape, drop);
+  } else if (prepared_) {
     TRIBUTARY_CHECK(drawn_.size() < prepared_->size(), "draw {} of {}", drawn_.size(), prepared_->size());
     taken = (*prepared_)[drawn_.size()];
     TRIBUTARY_CHECK(taken.sizes() == shape, "what was prepared is for another layer");

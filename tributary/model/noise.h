@@ -24,6 +24,13 @@ class Noise {
   Noise(std::vector<Tensor> prepared, torch::Device device)
       : stream_(0), device_(device), prepared_(std::move(prepared)) {}
 
+  // Of one pass over several batches, `count` pictures each: every batch gets what a pass of its own would have drawn.
+  struct Part {
+    Noise* noise;
+    int64_t count;
+  };
+  Noise(std::vector<Part> parts, torch::Device device) : stream_(0), device_(device), parts_(std::move(parts)) {}
+
   // Drops nothing: a training pass that differs from an evaluation by its batch statistics alone.
   static Noise quiet(torch::Device device);
 
@@ -42,6 +49,7 @@ class Noise {
 
  private:
   Tensor take(torch::IntArrayRef shape, double drop);
+  Tensor take_in_parts(torch::IntArrayRef shape, double drop);
   // 32-bit numbers, int64 [2 draws].
   Tensor host_draws(int64_t draws);
   Tensor device_draws(int64_t draws);
@@ -53,6 +61,7 @@ class Noise {
   Tensor key_;            // undefined where masks are drawn on the host
   int64_t position_ = 0;  // draws from the key so far
   std::optional<std::vector<Tensor>> prepared_;
+  std::vector<Part> parts_;
   std::vector<Tensor> drawn_;
   std::vector<double> drops_;
 };
