@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
@@ -54,7 +55,9 @@ TEST(Tables, TrainEverySourceOnceAndAdaptFromTheOthers) {
   TableTask task = task_in(folder);
   folder.write("sources/dslr-seed1.safetensors", "is there already");
   FakeProgram program;
-  const TableResult result = run_table(task, std::ref(program), [](int64_t, int64_t, const std::string&) {});
+  std::set<std::string> told;
+  const TableResult result =
+      run_table(task, std::ref(program), [&](int64_t, int64_t, const std::string& what) { told.insert(what); });
   int trained = 0;
   for (const Arguments& call : program.calls) {
     trained += call.front() == "train";
@@ -66,6 +69,8 @@ TEST(Tables, TrainEverySourceOnceAndAdaptFromTheOthers) {
   EXPECT_EQ(trained, 3 * 2 - 1) << "one was there already";
   EXPECT_EQ(result.cells.at("selective").at("webcam").last, (std::vector<double>{80, 82}));
   EXPECT_EQ(result.cells.at("broken").at("amazon").failure, "it broke");
+  EXPECT_THAT(told, testing::IsSupersetOf({"source webcam, seed 1", "Ours on webcam, seed 1: 82.0 %",
+                                           "Broken on amazon, seed 0 failed: it broke"}));
 }
 
 TEST(Tables, DoAgainAloneWhatLackedMemory) {

@@ -82,7 +82,7 @@ Arguments adaptation_of(const TableTask& task, const TableRow& row, const std::s
 
 struct Job {
   std::string what;
-  std::function<void()> work;
+  std::function<std::string()> work;  // its result in a few words, to be shown
   std::function<void(const std::string& why)> failed;
 };
 
@@ -93,9 +93,9 @@ void run_jobs(const std::vector<Job>& jobs, int side_by_side, const TableProgres
   int64_t done = 0;
   std::vector<const Job*> again;
   const auto attempt = [&](const Job& job, bool last) {
-    std::string why;
+    std::string why, told = job.what;
     try {
-      job.work();
+      told += job.work();
     } catch (const MemoryError& error) {
       if (!last) {
         const std::lock_guard<std::mutex> lock(mutex);
@@ -107,8 +107,11 @@ void run_jobs(const std::vector<Job>& jobs, int side_by_side, const TableProgres
       why = error.what();
     }
     const std::lock_guard<std::mutex> lock(mutex);
-    if (!why.empty()) job.failed(why);
-    progress(++done, static_cast<int64_t>(jobs.size()), job.what);
+    if (!why.empty()) {
+      job.failed(why);
+      told += " failed: " + why;
+    }
+    progress(++done, static_cast<int64_t>(jobs.size()), told);
   };
   parallel_for(static_cast<int64_t>(jobs.size()), side_by_side,
                [&](int64_t index) { attempt(jobs[static_cast<size_t>(index)], side_by_side == 1); });
@@ -122,7 +125,10 @@ void train_sources(const TableTask& task, const TableCall& call, const TableProg
     for (const TableDomain& domain : task.domains)
       if (!std::filesystem::exists(source_file(task, domain.name, seed)))
         jobs.push_back({fmt::format("source {}, seed {}", domain.name, seed),
-                        [&task, &call, &domain, seed] { call(training_of(task, domain, seed)); },
+                        [&task, &call, &domain, seed] {
+                          call(training_of(task, domain, seed));
+                          return "";
+                        },
                         [&domain](const std::string& why) { work_error("source {} failed: {}", domain.name, why); }});
   run_jobs(jobs, task.jobs, progress);
 }
@@ -182,6 +188,7 @@ TableResult run_table(const TableTask& task, const TableCall& call, const TableP
                           cell.last[place] = accuracy.at("last");
                           cell.picked[place] = accuracy.at("label_free").at("accuracy");
                           cell.with_labels[place] = accuracy.at("best_with_labels");
+                          return fmt::format(": {:.1f} %", cell.last[place]);
                         },
                         [&cell = cell](const std::string& why) { cell.failure = why; }});
     }
