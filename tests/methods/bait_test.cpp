@@ -37,6 +37,12 @@ NamedTensors features_of(const SourceModel& source) {
   return all;
 }
 
+TEST(Bait, GoesSlowerOnALongWay) {
+  EXPECT_DOUBLE_EQ(bait_rate(/*photographs=*/false, 60), 1e-3);
+  EXPECT_DOUBLE_EQ(bait_rate(false, 6000), 1e-4);
+  EXPECT_DOUBLE_EQ(bait_rate(true, 6000), 1e-3);
+}
+
 // Spec 03, unit test 5.
 TEST(BaitStep, CastsTheBaitAloneAndBitesWithTheFeaturesAlone) {
   SourceModel source(test::small_info("lenet"), Random(1));

@@ -5,11 +5,14 @@
 // is thrown away in the end: the source's own classifier predicts, and the sources' probabilities are averaged.
 #include "tributary/methods/bait.h"
 
+#include <algorithm>
+
 #include "tributary/adapt/information.h"
 #include "tributary/base/error.h"
 #include "tributary/methods/baselines.h"
 #include "tributary/model/accelerator.h"
 #include "tributary/model/layered_source.h"
+#include "tributary/train/batches.h"
 
 namespace tributary {
 namespace {
@@ -25,6 +28,11 @@ BaitClassifier copy_of_classifier(const SourceModel& source) {
 }
 
 }  // namespace
+
+double bait_rate(bool photographs, int64_t steps) {
+  constexpr double kRate = 1e-3, kWay = 0.6;
+  return photographs ? kRate : std::min(kRate, kWay / static_cast<double>(steps));
+}
 
 BaitStep::BaitStep(SourceModel& source, const BaitStepOptions& options)
     : source_(source),
@@ -79,7 +87,7 @@ namespace {
 struct BaitOptions {
   HeadDistance distance = HeadDistance::kCode;
   double cast_weight = -1;  // negative: 10 for the code's distance, 1 for the paper's
-  double rate = 0;          // of the bait; 0: 1e-3
+  double rate = 0;          // of the bait; 0: its own, see bait_rate
 };
 
 class BaitLearner : public Learner {
@@ -105,10 +113,11 @@ class Bait : public LearnedMethod {
   Bait(const BaselineOptions& common, const BaitOptions& options) : common_(common), options_(options) {}
 
  protected:
-  Course course(const Ensemble& ensemble, int64_t) const override {
+  Course course(const Ensemble& ensemble, int64_t pictures) const override {
     const bool photographs = for_photographs(ensemble);
     Course course =
         common_.course(ensemble, /*own_batch=*/photographs ? 128 : 64, /*own_epochs=*/photographs ? 30 : 15);
+    course.steps = course.rounds * batches_a_sweep(pictures, course.batch);
     course.decay = false;
     return course;
   }
@@ -119,9 +128,11 @@ class Bait : public LearnedMethod {
     options.distance = options_.distance;
     const double own_weight = options_.distance == HeadDistance::kCode ? 10 : 1;
     options.cast_weight = options_.cast_weight >= 0 ? options_.cast_weight : own_weight;
-    options.rate_backbone = common_.backbone_rate(for_photographs(ensemble) ? 1e-4 : 1e-3);
-    options.rate_bottleneck = common_.bottleneck_rate(1e-3);
-    options.rate_bait = options_.rate > 0 ? options_.rate : 1e-3;
+    const bool photographs = for_photographs(ensemble);
+    const double own = bait_rate(photographs, course.steps);
+    options.rate_backbone = common_.backbone_rate(photographs ? own / 10 : own);
+    options.rate_bottleneck = common_.bottleneck_rate(own);
+    options.rate_bait = options_.rate > 0 ? options_.rate : own;
     options.mixed_precision = is_mixed(course.precision);
     std::vector<std::unique_ptr<Learner>> all;
     for (SourceModel& source : ensemble.sources) all.push_back(std::make_unique<BaitLearner>(source, options));
@@ -145,7 +156,7 @@ MethodEntry bait_method() {
             table.number("bait", "bait_cast_weight", &options->cast_weight, -1, 1e6,
                          "weight of BAIT's cast loss; -1 takes 10 for the code's distance and 1 for the paper's");
             table.number("bait", "bait_rate", &options->rate, 0, 1e3,
-                         "learning rate of the bait classifier; 0 takes 1e-3");
+                         "learning rate of the bait classifier; 0 takes 1e-3, for long courses on small pictures less");
           },
           [options](const BaselineOptions& common) { return std::make_unique<Bait>(common, *options); }};
 }

@@ -14,6 +14,11 @@ struct BaitStepOptions {
   bool mixed_precision = false;
 };
 
+// The learning rate of bottleneck and bait for a course of so many steps. It does not decay, so that it moves the
+// features as far as there are steps: on small pictures 1e-3 is fine for 600 of them and leads a long course astray
+// (docs/results.md, Digit-Five).
+double bait_rate(bool photographs, int64_t steps);
+
 // One source, its frozen classifier as the anchor, and the bait. An InputError names a source whose classifier cannot
 // be copied.
 class BaitStep {
