@@ -141,7 +141,7 @@ TEST(Caida, ListensToItsOptions) {
   const std::string anchored = "caida_share = 0.0\n";
   const Tensor usual = logits_with(caida_method(), anchored);
   for (const char* line : {"caida_anchor = \"nearest\"\n", "caida_relations = 0.0\n", "caida_labels = 0.1\n",
-                           "caida_share_deviation = 2.0\n"}) {
+                           "caida_share_deviation = 2.0\n", "caida_first_weights = \"equal\"\n"}) {
     const Tensor other = logits_with(caida_method(), anchored + line);
     EXPECT_TRUE(other.isfinite().all().item<bool>()) << line;
     EXPECT_GT(test::distance(usual, other), 0) << line;

@@ -16,7 +16,10 @@
 namespace tributary {
 namespace {
 
+enum class FirstWeights { kRandom, kEqual };
+
 struct CaidaOptions {
+  FirstWeights first_weights = FirstWeights::kRandom;
   double labels = 0.7;
   double relations = 0.01;
   AnchorSearch search = AnchorSearch::kWalk;
@@ -86,7 +89,10 @@ class Caida : public JointMethod {
         input_error("caida needs sources of our own layers, whose backbones it can look into; {} is not one",
                     source.info().name);
     settings.loss = {options_.labels, options_.relations};
-    const double deviation = std::sqrt(2.0 / static_cast<double>(ensemble.size() + 1));  // Xavier, for Linear(m, 1)
+    // Xavier's, for Linear(m, 1). With few sources one of them often starts with more than half of all weight, and with
+    // equal weights none does.
+    const double deviation =
+        options_.first_weights == FirstWeights::kEqual ? 0 : std::sqrt(2.0 / static_cast<double>(ensemble.size() + 1));
     Random random(course.seed, Purpose::kWeights);
     std::vector<float> scores;
     for (int64_t j = 0; j < ensemble.size(); ++j) scores.push_back(static_cast<float>(deviation * random.normal()));
@@ -107,6 +113,9 @@ MethodEntry caida_method() {
             table.number("caida", "caida_labels", &options->labels, 0, 1e6, "weight of CAiDA's pseudo-labels");
             table.number("caida", "caida_relations", &options->relations, 0, 1e6,
                          "weight of the sources' agreement about classes in CAiDA");
+            table.choice("caida", "caida_first_weights", &options->first_weights,
+                         {{"random", FirstWeights::kRandom}, {"equal", FirstWeights::kEqual}},
+                         "weights that CAiDA gives its sources at first: drawn as in its code, or the same for all");
             table.choice("caida", "caida_anchor", &options->search,
                          {{"walk", AnchorSearch::kWalk}, {"nearest", AnchorSearch::kNearest}},
                          "CAiDA's anchors: a walk for every picture as in its code, or the nearest one for unconfident "

@@ -5,6 +5,7 @@
 // has no samples. The adapted sources' probabilities are averaged. No code of the authors is known; what the spec marks
 // as its own choice is so here.
 #include <algorithm>
+#include <optional>
 
 #include "tributary/base/error.h"
 #include "tributary/methods/baselines.h"
@@ -22,6 +23,7 @@ struct MaOptions {
   int64_t warm_up = -1;  // in epochs; negative: a tenth of them, at least one
   bool saturating = false;
   MaFakes fakes = MaFakes::kTrain;
+  std::optional<MaDescent> descent;  // if not given: momentum for digits, Adam for photographs
   double rate_generator = 1e-4, rate_discriminator = 4e-4;
 };
 
@@ -87,6 +89,7 @@ class Ma : public LearnedMethod {
     numbers.adversary = {options_.probe, options_.radius >= 0 ? options_.radius : features ? 0.1 : 3.5, features};
     numbers.saturating = options_.saturating;
     numbers.fakes = options_.fakes;
+    numbers.descent = options_.descent.value_or(photographs ? MaDescent::kAdam : MaDescent::kSgd);
     numbers.rate_generator = options_.rate_generator;
     numbers.rate_discriminator = options_.rate_discriminator;
     numbers.rate_backbone = common_.backbone_rate(photographs ? 1e-5 : 1e-3);
@@ -120,6 +123,10 @@ void declare_options(OptionTable& table, MaOptions& own) {
   table.flag(section, "ma_saturating", &own.saturating, "MA's generator minimises ln(1 - D), as the paper has it");
   table.choice(section, "ma_bn_fake", &own.fakes, {{"train", MaFakes::kTrain}, {"eval", MaFakes::kEval}},
                "BatchNorm of generated samples in MA: as in training, or with the running statistics");
+  table.choice(section, "ma_descent", &own.descent,
+               {{"auto", std::nullopt}, {"sgd", MaDescent::kSgd}, {"adam", MaDescent::kAdam}},
+               "how MA's predictor is trained: with momentum or with Adam; auto: momentum for digits, which Adam leads "
+               "far from their source");
   table.number(section, "ma_rate_generator", &own.rate_generator, 0, 10, "learning rate of MA's generator");
   table.number(section, "ma_rate_discriminator", &own.rate_discriminator, 0, 10, "learning rate of MA's discriminator");
 }

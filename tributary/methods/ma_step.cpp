@@ -85,6 +85,8 @@ MaStep::MaStep(SourceModel& source, const MaNumbers& numbers, const Random& init
       predictor_optimiser_({{trainable(source.backbone_parameters()), numbers.rate_backbone},
                             {trainable(head_of(source)), numbers.rate_head}},
                            {}),
+      predictor_descent_({{source.backbone_parameters(), numbers.rate_backbone}, {head_of(source), numbers.rate_head}},
+                         {/*momentum=*/0.9, /*weight_decay=*/0, /*nesterov=*/false}),
       origin_(clones(predictor_optimiser_.parameters())),
       statistics_(buffers_of(source)),
       statistics_before_(clones(statistics_)),
@@ -186,7 +188,14 @@ MaSlopes MaStep::predictor_slopes(const Tensor& real, const MaDraw& draw, const 
 
 void MaStep::step_predictor(const MaSlopes& slopes, const Tensor& rate_factor, const Tensor& active) {
   torch::NoGradGuard no_grad;
-  predictor_optimiser_.step(slopes.gradients, rate_factor, active);
+  const std::vector<Tensor>& parameters = predictor_optimiser_.parameters();
+  if (numbers_.descent == MaDescent::kAdam) {
+    predictor_optimiser_.step(slopes.gradients, rate_factor, active);
+  } else {
+    for (size_t i = 0; i < parameters.size(); ++i) parameters[i].mutable_grad() = slopes.gradients[i] * active;
+    predictor_descent_.step(rate_factor);
+    predictor_descent_.zero_gradients();
+  }
   // Not before the gradients are known: changing what BatchNorm was given would invalidate them.
   const Tensor on = active > 0;
   for (size_t i = 0; i < statistics_.size(); ++i)

@@ -9,12 +9,15 @@
 #include "tributary/methods/ma_networks.h"
 #include "tributary/model/source_model.h"
 #include "tributary/train/adam.h"
+#include "tributary/train/sgd.h"
 
 namespace tributary {
 
 enum class MaSpace { kAuto, kImage, kFeature };
 // Whether the predictor meets generated samples with batch statistics, which move the running ones, or with those.
 enum class MaFakes { kTrain, kEval };
+// How the predictor goes down its slopes.
+enum class MaDescent { kSgd, kAdam };
 
 // The numbers of a step, settled for one kind of pictures.
 struct MaNumbers {
@@ -23,6 +26,7 @@ struct MaNumbers {
   VirtualAdversary adversary;
   bool saturating = false;
   MaFakes fakes = MaFakes::kTrain;
+  MaDescent descent = MaDescent::kSgd;
   double rate_generator = 1e-4, rate_discriminator = 4e-4, rate_backbone = 1e-3, rate_head = 1e-3;
   bool mixed = false;
 };
@@ -81,6 +85,7 @@ class MaStep {
   ClassGenerator generator_;
   SpectralDiscriminator discriminator_;
   Adam generator_optimiser_, discriminator_optimiser_, predictor_optimiser_;
+  Sgd predictor_descent_;                                     // instead of Adam, where that is chosen
   std::vector<Tensor> origin_;                                // the source's own weights
   std::vector<Tensor> statistics_;                            // the running ones of the predictor
   std::vector<Tensor> statistics_before_, statistics_after_;  // before the step, and after the pass of real samples
