@@ -34,25 +34,45 @@ std::vector<Tensor> of_views(const std::vector<Tensor>& views, const Make& make)
   return made;
 }
 
-// The passes of a step through source j, in their order, and what goes into them.
-std::vector<std::pair<StepPass, Tensor>> passes_of(const StepBatch& batch, size_t j, const Tensor& mixed) {
-  std::vector<std::pair<StepPass, Tensor>> passes;
+// The passes of a step through a source, in their order, and what goes into them.
+using Passes = std::vector<std::pair<StepPass, Tensor>>;
+
+Passes passes_of(const StepBatch& batch, size_t j, const Tensor& mixed) {
+  Passes passes;
   if (mixed.defined()) passes.emplace_back(StepPass::kMixed, mixed);
   passes.emplace_back(StepPass::kConfident, batch.confident[j]);
   if (!batch.unconfident.empty()) passes.emplace_back(StepPass::kUnconfident, batch.unconfident[j]);
   return passes;
 }
 
-Tensor joined(const std::vector<std::pair<StepPass, Tensor>>& passes) {
+Tensor joined(const Passes& passes) {
   std::vector<Tensor> inputs;
   for (const auto& [pass, x] : passes) inputs.push_back(x);
   return at::cat(inputs);
 }
 
-// Without BatchNorm the backbone treats every picture by itself, so that its passes can be one: small networks are
-// faster then. Not on a GPU, where memory is what large ones run out of and launches cost nothing in a recorded step.
+// Without BatchNorm the backbone treats every picture by itself, so that its passes can be one. That is faster for
+// small networks on a CPU; on a GPU launches cost nothing in a recorded step, and large networks want the memory.
 bool passes_at_once(SourceModel& source) {
-  return source.device().is_cpu() && source.layered() && source.layered()->network().batch_norms().empty();
+  return source.device().is_cpu() && source.layered() && source.layered()->network().batch_norms().empty() &&
+         !architecture(source.info().architecture).photographs;
+}
+
+// F of every pass, from one through `together`, the pictures of all; `noise_of(pass)` has the masks of each.
+template <class NoiseOf>
+std::map<StepPass, Tensor> backbone_at_once(LayeredSource& source, const Passes& passes, const Tensor& together,
+                                            const NoiseOf& noise_of) {
+  std::vector<Noise::Part> parts;
+  std::vector<int64_t> counts;
+  for (const auto& [pass, x] : passes) {
+    parts.push_back({&noise_of(pass), x.size(0)});
+    counts.push_back(x.size(0));
+  }
+  Noise noise(parts, together.device());
+  const std::vector<Tensor> split = source.backbone_features(together, &noise).split_with_sizes(counts);
+  std::map<StepPass, Tensor> features;
+  for (size_t i = 0; i < passes.size(); ++i) features[passes[i].first] = split[i];
+  return features;
 }
 
 }  // namespace
@@ -85,18 +105,7 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
   };
   const bool at_once = passes_at_once(source);
   std::map<StepPass, Tensor> flat;
-  if (at_once) {
-    const std::vector<std::pair<StepPass, Tensor>> passes = passes_of(batch, j, mixed);
-    std::vector<Noise::Part> parts;
-    std::vector<int64_t> counts;
-    for (const auto& [pass, x] : passes) {
-      parts.push_back({&noise_of(pass), x.size(0)});
-      counts.push_back(x.size(0));
-    }
-    Noise joint(parts, batch.label.device());
-    const std::vector<Tensor> split = source.layered()->backbone_features(together, &joint).split_with_sizes(counts);
-    for (size_t i = 0; i < passes.size(); ++i) flat[passes[i].first] = split[i];
-  }
+  if (at_once) flat = backbone_at_once(*source.layered(), passes_of(batch, j, mixed), together, noise_of);
   const auto features = [&](const Tensor& x, StepPass pass) {
     return (at_once ? source.layered()->bottleneck_features(flat.at(pass), &noise_of(pass))
                     : source.features(x, &noise_of(pass)))

@@ -23,7 +23,7 @@ struct SfdaOptions {
   int64_t refresh = 0;     // steps from one memory to the next; 0: 100, on DomainNet at least a pass
   int64_t prototypes = 0;  // of a class, at most; 0: 100, on DomainNet 20
   AbsentClass absent = AbsentClass::kMostProbable;
-  bool memory_training = false;  // builds the memory in training mode
+  bool memory_training = false;  // builds the memory, and compares with it, in training mode
   bool freeze_stem = true;       // for photographs; the released code's freezing reaches only the first BatchNorm
 };
 
@@ -101,20 +101,22 @@ class SfdaLearner : public Learner {
   }
 
   Tensor step(const TargetBatch& batch) override {
-    Tensor flat, source_labels, source_logits, target_logits;
+    Tensor flat, seen, source_labels, source_logits, target_logits;
     {
       const MixedPrecision precision(is_mixed(course_.precision), batch.pixels.device());
       const Tensor x = normalise(batch.pixels, source_.info().normalisation);
       {
         torch::NoGradGuard no_grad;
         source_labels = first_.classify(first_.features(x)).argmax(1);
+        // Compared with the memory as that was built: dropout would hide the nearest class.
+        if (!options_.memory_training) seen = own().backbone_features(x, nullptr);
       }
       flat = own().backbone_features(x, &batch.noise[0]);
       target_logits = source_.classify(own().bottleneck_features(flat, &batch.noise[0])).to(torch::kFloat32);
       const Tensor phi = second_head_.layered()->bottleneck_features(flat, &batch.noise[1]);
       source_logits = second_head_.classify(phi).to(torch::kFloat32);
     }
-    const PrototypeLabels labels = prototype_labels(flat, memory_);
+    const PrototypeLabels labels = prototype_labels(options_.memory_training ? flat : seen, memory_);
     const MemoryLosses losses =
         memory_losses(source_logits, source_labels, target_logits, labels, memory_trust(batch.progress, course_.steps));
     optimiser_.zero_gradients();
@@ -229,8 +231,10 @@ MethodEntry sfda_method() {
             table.choice("sfda", "sfda_absent", &options->absent,
                          {{"most_probable", AbsentClass::kMostProbable}, {"released", AbsentClass::kReleased}},
                          "the prototype of a class that is never predicted; released is the released code's accident");
-            table.flag("sfda", "sfda_memory_training", &options->memory_training,
-                       "build the memory in training mode from changed pictures, as the released code does");
+            table.flag(
+                "sfda", "sfda_memory_training", &options->memory_training,
+                "build the memory in training mode from changed pictures, and compare with it in training mode, as the "
+                "released code does");
             table.flag("sfda", "sfda_freeze_stem", &options->freeze_stem,
                        "keep the running statistics of the first BatchNorm in networks for photographs");
           },
