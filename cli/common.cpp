@@ -90,7 +90,7 @@ Ensemble load_models(const std::vector<std::string>& paths, const std::string& r
 }
 
 std::string domain_of(const std::string& path) {
-  std::filesystem::path given = std::filesystem::path(path).lexically_normal();
+  std::filesystem::path given = std::filesystem::absolute(path).lexically_normal();
   if (!given.has_filename()) given = given.parent_path();
   if (!std::filesystem::is_directory(path) && given.has_parent_path()) given = given.parent_path();
   return given.filename().string();

@@ -75,6 +75,32 @@ class BadInput : public ::testing::TestWithParam<Case> {
     folder_->write("bad-type.toml", "[adapt]\nrounds = \"many\"\n");
     folder_->write("broken.toml", "[adapt\n");
     folder_->write("unfinished/config.toml", "seed = 0\n");
+    write_hostile_files();
+  }
+  // Files whose first bytes promise what the rest does not hold.
+  static void write_hostile_files() {
+    const auto safetensors = [](uint64_t header, const std::string& rest) {
+      return std::string(reinterpret_cast<const char*>(&header), sizeof(header)) + rest;
+    };
+    folder_->write("zero.safetensors", "");
+    folder_->write("endless.safetensors", safetensors(uint64_t{1} << 60, "{}"));
+    const std::string outside = R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,1600]}})";
+    folder_->write("outside.safetensors", safetensors(outside.size(), outside + "0000"));
+    folder_->write("nested.safetensors", safetensors(100000, "{\"a\":" + std::string(99995, '[')));
+    folder_->write("deep.toml", "a = " + std::string(3000, '[') + std::string(3000, ']') + "\n");
+    folder_->write("empty.toml", "");
+    folder_->write("cut.mat", "MATLAB 5.0 MAT-file" + std::string(105, ' ') + std::string("\0\x01IM", 4) +
+                                  std::string(64, '\xff'));
+    folder_->write("hdf.mat", "\x89HDF\r\n\x1a\n" + std::string(600, '\0'));
+    folder_->write("nul.txt", std::string("a\0b.png 1\n", 10));
+    folder_->write("blank.txt", "\n\n");
+    folder_->write("endless-images.idx", std::string("\0\0\x08\x03", 4) + std::string(12, '\x7f'));
+    // A picture of 100,000 x 100,000.
+    const std::string png(
+        "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\x01\x86\xa0\0\x01\x86\xa0\x08\x02\0\0\0\x27\x30\x9c\x9f\0\0\x03\xe8IDAT",
+        41);
+    folder_->write("bomb/a.png", png);
+    folder_->write("bomb/b.png", png);
   }
   static void TearDownTestSuite() {
     delete folder_;
@@ -177,6 +203,55 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"InspectNoModel", "inspect text.safetensors", "text.safetensors"},
         Case{"DataIntoAFullFolder", "data make digits other-folder", "other-folder"},
         Case{"DataBelowAFile", "data make digits file/x", "file"},
+        Case{"ModelOfNoBytes", "adapt --source zero.safetensors " DIGITS, "zero.safetensors"},
+        Case{"ModelWithAnEndlessHeader", "adapt --source endless.safetensors " DIGITS, "header length"},
+        Case{"ModelWithTensorsOutside", "adapt --source outside.safetensors " DIGITS, "bytes 0 to 1,600 of 4"},
+        Case{"ModelNestedTooDeep", "adapt --source nested.safetensors " DIGITS, "nested.safetensors"},
+        Case{"ModelIsADevice", "adapt --source /dev/null " DIGITS, "/dev/null"},
+        Case{"TargetIsADevice", "adapt " GOOD " --target /dev/null", "neither a file nor a folder"},
+        Case{"TargetIsAModel", "adapt " GOOD " --target good.safetensors", "is no picture"},
+        Case{"MatlabCutShort", "adapt " GOOD " --target cut.mat", "cut.mat"},
+        Case{"MatlabOfAnotherKind", "evaluate good.safetensors --data hdf.mat", "not a MATLAB 5 file"},
+        Case{"ListWithANul", "adapt " GOOD " --target nul.txt", "nul.txt"},
+        Case{"ListOfNothing", "adapt " GOOD " --target blank.txt", "lists no pictures"},
+        Case{"IdxOfAnImpossibleSize", "adapt " GOOD " --target endless-images.idx", "endless-images.idx"},
+        Case{"PicturesOfTooManyPixels", "adapt " GOOD " --target bomb", "more than the limit"},
+        Case{"EvaluateLabelsAsPictures", "evaluate good.safetensors --data digits/signs/test-labels.idx",
+             "name the images file"},
+        Case{"ConfigNestedTooDeep", "adapt --config deep.toml " GOOD " " DIGITS, "deep.toml:1"},
+        Case{"UnknownMethod", "adapt " GOOD " " DIGITS " --method magic", "--method magic"},
+        Case{"OracleOfAnotherMethod", "adapt " GOOD " " DIGITS " --method shot --oracle-labels digits", "no oracle"},
+        Case{"UnknownSpaceOfMa", "adapt " GOOD " " DIGITS " --method ma --ma-space sound", "sound"},
+        Case{"NegativeSeed", "adapt " GOOD " " DIGITS " --seed -1", "--seed -1"},
+        Case{"TooManyThreads", "adapt " GOOD " " DIGITS " --threads 100000", "--threads 100000"},
+        Case{"MissingTestPictures", "adapt " GOOD " " DIGITS " --test nowhere", "nowhere"},
+        Case{"ReportOfNothing", "report nowhere", "nowhere is not a run folder"},
+        Case{"ReportOfAModel", "report good.safetensors", "good.safetensors is not a run folder"},
+        Case{"FigureOfAnEmptyFolder", "report empty --figure tsne", "empty is not a run folder"},
+        Case{"BenchWithoutABenchmark", "bench empty.toml", "no [benchmark]"},
+        Case{"BenchOfBrokenToml", "bench deep.toml", "deep.toml:1"},
+        Case{"BenchOfUnknownMethods", "bench digits --methods magic", "--methods magic"},
+        Case{"BenchOfUncountableSeeds", "bench digits --methods ma:x", "ma:x"},
+        Case{"BenchSweepWithoutValues", "bench digits --sweep lambda_alpha", "OPTION=VALUE"},
+        Case{"BenchSetsNothing", "bench digits --set x", "OPTION=VALUE"},
+        Case{"BenchOfAnUnknownTarget", "bench digits --targets mars", "mars"},
+        Case{"BenchWithoutItsData", "bench office-31", "--data"},
+        Case{"BenchOfAnEmptyFolder", "bench office-31 --data empty", "not complete in empty"},
+        Case{"BenchOfAFile", "bench digit-five --data file", "file is not a folder"},
+        Case{"CheckOfNothingKnown", "data check nothing empty", "no benchmark nothing"},
+        Case{"CheckOfNoFolder", "data check office-31 nowhere", "nowhere is not a folder"},
+        Case{"DrawNoPictures", "data make digits x --pictures 0", "--pictures 0"},
+        Case{"DrawAnUnknownFormat", "data make digits x --format gif", "gif"},
+        Case{"PredictNothing", "predict good.safetensors", "--data"},
+        Case{"PredictAnEmptyFolder", "predict good.safetensors --data empty", "empty holds no pictures"},
+        Case{"PredictWithAnEmptyRun", "predict empty --data three", "empty is not a run folder"},
+        Case{"InspectAnEmptyRun", "inspect empty", "empty is not a run folder"},
+        Case{"ExportAnEmptyRun", "export empty --onnx x.onnx", "empty is not a run folder"},
+        Case{"ExportTorchScriptBelowAFile", "export good.safetensors --torchscript file/x.pt", "file/x.pt"},
+        Case{"TrainZeroEpochs", "train --data three --epochs 0 --out x.safetensors", "--epochs 0"},
+        Case{"TrainOnPicturesWithoutFolders", "train --data bomb --out x.safetensors", "outside of any class folder"},
+        Case{"DistillIntoAFolder", "distill good.safetensors --target three --out empty", "empty"},
+        Case{"DistillOnNothing", "distill good.safetensors --target nowhere --out x.safetensors", "nowhere"},
         Case{"DemoUnknownTarget", "demo --target mars", "mars"},
         Case{"NoGpuHere", "demo --device cuda --pictures 20", "--device cuda"}),
     [](const ::testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });

@@ -323,7 +323,7 @@ TEST(Checkpoint, RefusesEveryUnfitTensorByName) {
        [](Named& t) {
          t = {{"stem.weight", torch::zeros({2})}};
        },
-       {"holds 1 tensors that fit no network we know", "--architecture",
+       {"its tensors, 1 in all, fit no network we know", "--architecture",
         "lenet, dtn, resnet18, resnet34, resnet50, resnet101, resnet152, resnext50_32x4d, resnext101_32x8d, "
         "resnext101_64x4d, vgg16, vgg16_bn, vgg19, vgg19_bn"}},
       {"nothing", [](Named& t) { t.clear(); }, {}},

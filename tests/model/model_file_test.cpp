@@ -65,7 +65,7 @@ TEST(ModelFile, RefusesWhatIsNotAModelByName) {
   EXPECT_THAT(message_of<InputError>([&] { load_source(path); }), ::testing::HasSubstr("not a safetensors file"));
   write_safetensors(path, {});
   EXPECT_THAT(message_of<InputError>([&] { load_source(path); }),
-              ::testing::HasSubstr("holds 0 tensors that fit no network we know"));
+              ::testing::HasSubstr("its tensors, 0 in all, fit no network we know"));
 }
 
 TEST(ModelFile, RefusesWeightsThatAreNotFinite) {

@@ -225,7 +225,7 @@ Checkpoint read_checkpoint(const std::string& path, const ImportOptions& given) 
   info.architecture = options.architecture.empty() ? recognise(all.shapes) : options.architecture;
   if (info.architecture.empty())
     throw UnknownNetwork(
-        fmt::format("{} holds {} tensors that fit no network we know; name one with --architecture: {}", path,
+        fmt::format("{}: its tensors, {} in all, fit no network we know; name one with --architecture: {}", path,
                     all.entries.size(), fmt::join(architecture_names(), ", ")));
   info.name = name_of_source(path);
   apply_framing(options, architecture(info.architecture), info);

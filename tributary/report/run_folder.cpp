@@ -62,10 +62,12 @@ nlohmann::json RunFolder::summary() const {
 
 std::string target_of_run(const std::string& path) {
   const std::string file = path + "/config.toml";
+  std::error_code error;
+  if (!fs::exists(file, error)) input_error("{} is not a run folder (no config.toml); give the one of a run", path);
   try {
     return toml::parse(read_text(file))["target"].value_or(std::string());
-  } catch (const toml::parse_error& error) {
-    input_error("{} is damaged ({})", file, error.description());
+  } catch (const toml::parse_error& damage) {
+    input_error("{} is damaged ({}); remove {} and run again", file, damage.description(), path);
   }
 }
 
