@@ -101,7 +101,7 @@ TEST(DecodePicture, RefusesWhatIsNoPicture) {
   EXPECT_EQ(refusal(Bytes{}), "empty file");
   for (const Bytes& bytes : {Bytes{0xff}, Bytes{0xff, 0xd8}, Bytes{'G', 'I', 'F', '8', '9', 'a'}, Bytes(100, 0),
                              Bytes{0x89, 'P', 'N', 'G', '\n', '\n', 0x1a, '\n'}})
-    EXPECT_EQ(refusal(bytes), "not a JPEG or PNG file");
+    EXPECT_EQ(refusal(bytes), "not a JPEG, PNG or WebP file");
 }
 
 TEST(DecodePicture, RefusesEveryTruncatedJpeg) {
@@ -196,9 +196,10 @@ TEST(DecodePicture, SurvivesEveryWrongByte) {
 }
 
 TEST(LooksLikePictureName, GoesByTheEndingInAnyCase) {
-  for (const char* name : {"a.jpg", "a.JPG", "dir/b.jpeg", "c.JpEg", "d.png", "e.PNG", "with space.png", "x.y.jpg"})
+  for (const char* name :
+       {"a.jpg", "a.JPG", "dir/b.jpeg", "c.JpEg", "d.png", "e.PNG", "f.webp", "g.WebP", "with space.png", "x.y.jpg"})
     EXPECT_TRUE(looks_like_picture_name(name)) << name;
-  for (const char* name : {"", "jpg", ".jpg", "a.jpg.txt", "a.gif", "a.jpgx", "ajpg", "a.jp", "jpg/a"})
+  for (const char* name : {"", "jpg", ".jpg", "a.jpg.txt", "a.gif", "a.jpgx", "ajpg", "a.jp", "jpg/a", "webp", "a.web"})
     EXPECT_FALSE(looks_like_picture_name(name)) << name;
 }
 

@@ -131,7 +131,7 @@ TEST(LoadImages, SetsABadPictureAsideAndGoesOn) {
   EXPECT_EQ(bad[0].path, dir / "00.jpg");
   EXPECT_EQ(bad[0].reason, "truncated JPEG");
   EXPECT_EQ(bad[1].path, dir / "15.png");
-  EXPECT_EQ(bad[1].reason, "not a JPEG or PNG file");
+  EXPECT_EQ(bad[1].reason, "not a JPEG, PNG or WebP file");
   ASSERT_EQ(set.size(), 19);
   ASSERT_EQ(static_cast<int64_t>(set.pixels.size()), 19 * set.picture_bytes());
   for (int64_t i = 0; i < 19; ++i)
@@ -158,8 +158,8 @@ TEST(LoadImages, StopsWhenAllAreBadHoweverLenient) {
   LoadOptions lenient = small();
   lenient.max_bad_share = 1;
   const std::string bad = dir.write("1.png", "x");
-  expect_refused([&] { load_images(bad, lenient); }, {bad, "not a JPEG or PNG file"});
-  expect_refused([&] { load_images(dir.path(), lenient); }, {bad, "not a JPEG or PNG file"});
+  expect_refused([&] { load_images(bad, lenient); }, {bad, "not a JPEG, PNG or WebP file"});
+  expect_refused([&] { load_images(dir.path(), lenient); }, {bad, "not a JPEG, PNG or WebP file"});
   dir.write("2.png", "x");
   expect_refused([&] { load_images(dir.path(), lenient); }, {dir.path(), "none of the 2", bad});
 }

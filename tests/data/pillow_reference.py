@@ -1,7 +1,8 @@
 """What Pillow makes of pictures, for the C++ tests to compare with byte for byte.
 
   pillow_reference.py resize OUT       random pictures and what Image.resize(BILINEAR) makes of them
-  pillow_reference.py decode FOLDER    files of every mode, each with a FILE.rgb beside it
+  pillow_reference.py decode FOLDER    JPEG and PNG files of every mode, each with a FILE.rgb beside it
+  pillow_reference.py webp FOLDER      the same of WebP
   pillow_reference.py convert FILE...  FILE.rgb beside files that exist
 
 A picture is written as two little-endian 32-bit numbers, height and width, and height * width * 3 bytes.
@@ -90,13 +91,17 @@ def raw_png(path, random, width, height, colour, depth, interlaced, extra=b""):
         file.write(data)
 
 
+def sample(random, mode, width=45, height=31):
+    ramp = np.add.outer(np.arange(height) * 3, np.arange(width) * 4)
+    pixels = np.stack([ramp, 255 - ramp, ramp * 2], axis=2) + random.randint(-30, 31, (height, width, 3))
+    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).convert(mode)
+
+
 def decode(folder):
     random = np.random.RandomState(2)
 
     def picture(mode, width=45, height=31):
-        ramp = np.add.outer(np.arange(height) * 3, np.arange(width) * 4)
-        pixels = np.stack([ramp, 255 - ramp, ramp * 2], axis=2) + random.randint(-30, 31, (height, width, 3))
-        return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).convert(mode)
+        return sample(random, mode, width, height)
 
     def save(name, image, **options):
         image.save(os.path.join(folder, name), **options)
@@ -153,11 +158,53 @@ def decode(folder):
         write_reference(os.path.join(folder, name))
 
 
+def webp(folder):
+    random = np.random.RandomState(3)
+
+    def picture(mode, width=45, height=31):
+        image = sample(random, mode, width, height)
+        if mode == "RGBA":  # every alpha there is, and whole areas of none
+            alpha = random.randint(0, 256, (height, width)).astype(np.uint8)
+            alpha[: height // 2, : width // 2] = 0
+            image.putalpha(Image.fromarray(alpha))
+        return image
+
+    def save(name, image, **options):
+        image.save(os.path.join(folder, name + ".webp"), **options)
+
+    for mode in "L", "P", "RGB", "RGBA":
+        for quality in 5, 50, 80, 100:
+            save(f"lossy_{mode}_{quality}", picture(mode), quality=quality)
+        save(f"large_{mode}", picture(mode, 300, 201), quality=75, method=6)
+        for width, height in (1, 1), (1, 50), (50, 1), (16, 16), (17, 33):
+            save(f"lossy_{mode}_{width}x{height}", picture(mode, width, height))
+            save(f"lossless_{mode}_{width}x{height}", picture(mode, width, height), lossless=True)
+        save(f"lossless_{mode}", picture(mode), lossless=True)
+        save(f"few_colours_{mode}", picture("RGB").quantize(7).convert(mode), lossless=True)
+    save("transparent_colours", picture("RGBA"), lossless=True, exact=True)
+    save("transparent_colours_lossy", picture("RGBA"), exact=True)
+    save("poor_alpha", picture("RGBA"), alpha_quality=20)
+    save("profile", picture("RGB"), icc_profile=b"not a real profile", xmp=b"<x/>")
+    for orientation in range(0, 10):
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        exif[0x010F] = "a camera with a name longer than four bytes"
+        named = exif.tobytes()  # as in a JPEG, behind "Exif" and two zeros
+        save(f"exif_{orientation}", picture("RGB", 41, 23), exif=named[6:])
+        save(f"exif_named_{orientation}", picture("RGB", 41, 23), exif=named)
+        save(f"exif_lossless_{orientation}", picture("RGBA", 9, 14), exif=named[6:], lossless=True)
+
+    for name in sorted(os.listdir(folder)):
+        write_reference(os.path.join(folder, name))
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "resize":
         resize(sys.argv[2])
     elif sys.argv[1] == "decode":
         decode(sys.argv[2])
+    elif sys.argv[1] == "webp":
+        webp(sys.argv[2])
     else:
         for each in sys.argv[2:]:
             write_reference(each)

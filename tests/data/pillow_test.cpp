@@ -46,6 +46,17 @@ void expect_decoded_as_by_pillow(const std::string& path) {
   expect_equal(decode_picture(test::read_bytes(path)), take_picture(rest), path);
 }
 
+// Compares every picture of a folder; how many there were.
+int expect_all_decoded_as_by_pillow(const std::string& folder) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (!looks_like_picture_name(entry.path().string())) continue;
+    expect_decoded_as_by_pillow(entry.path().string());
+    ++files;
+  }
+  return files;
+}
+
 class PillowParity : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -75,13 +86,17 @@ TEST_F(PillowParity, ResizesEveryPairOfSizesBitForBit) {
 
 TEST_F(PillowParity, DecodesEveryModeOfJpegAndPngBitForBit) {
   ASSERT_TRUE(test::run_python(python_, kScript, {"decode", dir_.path()}));
-  int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
-    if (!looks_like_picture_name(entry.path().string())) continue;
-    expect_decoded_as_by_pillow(entry.path().string());
-    ++files;
-  }
-  EXPECT_GE(files, 130);
+  EXPECT_GE(expect_all_decoded_as_by_pillow(dir_.path()), 130);
+}
+
+TEST_F(PillowParity, DecodesEveryKindOfWebpBitForBit) {
+#ifndef TRIBUTARY_WEBP
+  GTEST_SKIP() << "skipped: built without libwebp";
+#endif
+  const auto python = test::python_with("numpy, PIL.features; assert PIL.features.check('webp')");
+  if (!python) GTEST_SKIP() << "skipped: no python3-pil that writes WebP";
+  ASSERT_TRUE(test::run_python(*python, kScript, {"webp", dir_.path()}));
+  EXPECT_GE(expect_all_decoded_as_by_pillow(dir_.path()), 100);
 }
 
 TEST_F(PillowParity, DecodesWhatOnlyOtherProgramsWriteBitForBit) {

@@ -1,12 +1,10 @@
-// What a run shows on a terminal: the table of rounds, the sparkline and the summary.
+// What a run shows on a terminal while it goes on: the table of rounds and the sparkline.
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tributary/report/observers.h"
 #include "tributary/report/round_table.h"
-#include "tributary/report/run_summary.h"
 #include "tributary/report/sparkline.h"
 
 namespace tributary {
@@ -94,38 +92,6 @@ TEST(ProgressObserver, ShowsTheTableAndBelowItTheConfidentSet) {
   shown.on_step({2, 2, 1, 2});
   EXPECT_THAT(out.str(), HasSubstr("25.0 %       3,000  4 m 10 s\n"));
   EXPECT_THAT(out.str(), HasSubstr("round 2/2  ███████████████░░░░░  confident ▁█ 3 of 4 pictures"));
-}
-
-TEST(RunSummary, SaysWhatMatters) {
-  nlohmann::json summary = {{"pictures", 25000},
-                            {"rounds", 2},
-                            {"sources", {{{"name", "usps"}, {"weight", 0.25}}, {{"name", "syn"}, {"weight", 0.75}}}},
-                            {"confident_rounds", {21245, 23000, 25000}},
-                            {"changed_share", 0.171},
-                            {"seconds", 33},
-                            {"model", "runs/svhn/model.safetensors"},
-                            {"predictions", "runs/svhn/predictions.csv"}};
-  EXPECT_EQ(run_summary_text(summary),
-            "trusted      syn 75.0 %, usps 25.0 %\n"
-            "confident    ▁▄█  21,245 at the start, 25,000 in the end, of 25,000\n"
-            "changed      17.1 % of the predictions since the start\n"
-            "\n"
-            "25,000 pictures, 2 rounds, 33 s\n"
-            "model        runs/svhn/model.safetensors\n"
-            "predictions  runs/svhn/predictions.csv\n");
-  summary["accuracy"]["last"] = 93.06;
-  EXPECT_THAT(run_summary_text(summary), HasSubstr("accuracy     93.1 % in the last round\ntrusted"));
-  summary["confident_rounds"] = nlohmann::json::array();
-  EXPECT_THAT(run_summary_text(summary), Not(HasSubstr("confident")));
-}
-
-TEST(RunSummary, OfManySourcesNamesTheHeaviest) {
-  nlohmann::json sources = nlohmann::json::array();
-  for (int i = 0; i < 9; ++i) sources.push_back({{"name", fmt::format("s{}", i)}, {"weight", 0.1 * i / 3.6}});
-  const nlohmann::json summary = {{"pictures", 4}, {"rounds", 1},  {"sources", sources}, {"changed_share", 0},
-                                  {"seconds", 1},  {"model", "m"}, {"predictions", "p"}};
-  EXPECT_THAT(run_summary_text(summary), HasSubstr("trusted      s8 22.2 %, s7 19.4 %"));
-  EXPECT_THAT(run_summary_text(summary), HasSubstr("s3 8.3 %, 3 more\n"));
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
-// Bytes of a JPEG or PNG file to RGB pixels, equal to Pillow's.
+// Bytes of a JPEG, PNG or WebP file to RGB pixels, equal to Pillow's.
 //
 // Published models were trained on what Pillow decodes, so a target picture must look the same to them: for every
 // format below the pixels are those of `ImageOps.exif_transpose(Image.open(f)).convert("RGB")`. JPEG: grey, YCbCr, RGB,
 // CMYK and YCCK (with Adobe's inverted ink), baseline and progressive, upright by its EXIF orientation. PNG: every
-// colour type and depth, interlaced or not; alpha is dropped, not composited. The one departure is 16-bit grey, where
-// Pillow clips everything above 255 to white and we keep the high byte.
+// colour type and depth, interlaced or not; alpha is dropped, not composited. WebP, where the build has libwebp: lossy
+// and lossless, with alpha dropped likewise, upright by its EXIF orientation; animations are refused. The one departure
+// is 16-bit grey, where Pillow clips everything above 255 to white and we keep the high byte.
 //
 // Files are untrusted. The header is checked before pixels are allocated, and a file that ends early or holds corrupt
 // data is refused where the libraries would only warn and fill up with grey.
@@ -24,10 +25,10 @@ namespace tributary {
 Picture decode_picture(std::span<const uint8_t> bytes, const DecodeLimits& limits = {},
                        std::vector<uint8_t> memory = {});
 
-// True if the bytes begin like a JPEG or PNG file.
+// True if the bytes begin like a JPEG, PNG or WebP file.
 bool looks_like_picture(std::span<const uint8_t> bytes);
 
-// True for names that end in .jpg, .jpeg or .png, in any case.
+// True for names that end in .jpg, .jpeg, .png or .webp, in any case.
 bool looks_like_picture_name(const std::string& path);
 
 }  // namespace tributary

@@ -1,4 +1,4 @@
-// JPEG to RGB through libjpeg-turbo: decode_picture's half for JPEG.
+// JPEG to RGB through libjpeg-turbo: decode_picture's part for JPEG.
 #pragma once
 
 #include <cstdint>

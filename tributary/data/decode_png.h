@@ -1,4 +1,4 @@
-// PNG to RGB through libpng: decode_picture's half for PNG.
+// PNG to RGB through libpng: decode_picture's part for PNG.
 #pragma once
 
 #include <cstdint>

@@ -63,8 +63,9 @@ Walk walk_for(int orientation, int64_t height, int64_t width) {
 
 int exif_orientation(std::span<const uint8_t> segment) {
   static constexpr uint8_t kExif[6] = {'E', 'x', 'i', 'f', 0, 0};
-  if (segment.size() < sizeof kExif + 8 || std::memcmp(segment.data(), kExif, sizeof kExif) != 0) return 1;
-  const std::span<const uint8_t> bytes = segment.subspan(sizeof kExif);
+  const bool named = segment.size() >= sizeof kExif && std::memcmp(segment.data(), kExif, sizeof kExif) == 0;
+  const std::span<const uint8_t> bytes = segment.subspan(named ? sizeof kExif : 0);
+  if (bytes.size() < 8) return 1;
   const bool big_endian = bytes[0] == 'M' && bytes[1] == 'M';
   if (!big_endian && !(bytes[0] == 'I' && bytes[1] == 'I')) return 1;
   const TiffBytes tiff(bytes, big_endian);

@@ -118,7 +118,7 @@ Listing list_folder(const std::string& folder) {
   std::vector<fs::path> open_folders;
   add_pictures(folder, -1, open_folders, listing.pictures);
   if (listing.pictures.empty())
-    input_error("{} holds no pictures (.jpg, .jpeg or .png); name a folder that does", folder);
+    input_error("{} holds no pictures (.jpg, .jpeg, .png or .webp); name a folder that does", folder);
   return listing;
 }
 
@@ -145,10 +145,11 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
     std::vector<fs::path> open_folders;
     add_pictures(entry, found - listing.classes.begin(), open_folders, listing.pictures);
     if (expected.empty() && listing.pictures.size() == before)
-      input_error("class folder {} holds no pictures (.jpg, .jpeg or .png); add some or remove it", entry.string());
+      input_error("class folder {} holds no pictures (.jpg, .jpeg, .png or .webp); add some or remove it",
+                  entry.string());
   }
   if (listing.pictures.empty())
-    input_error("{} holds no pictures (.jpg, .jpeg or .png); name a folder that does", folder);
+    input_error("{} holds no pictures (.jpg, .jpeg, .png or .webp); name a folder that does", folder);
   return listing;
 }
 

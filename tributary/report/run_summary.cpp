@@ -50,8 +50,10 @@ std::string run_summary_text(const json& summary) {
                                   thousands(static_cast<int64_t>(confident.back())), pictures));
   line("changed",
        fmt::format("{} % of the predictions since the start", percent(summary.at("changed_share").get<double>())));
-  text += fmt::format("\n{} pictures, {} rounds, {}\n", pictures, summary.at("rounds").get<int64_t>(),
-                      duration(summary.at("seconds").get<double>()));
+  const auto set_aside = summary.value("set_aside", int64_t{0});
+  text += fmt::format("\n{} pictures{}, {} rounds, {}\n", pictures,
+                      set_aside > 0 ? fmt::format(" ({} more set aside)", thousands(set_aside)) : "",
+                      summary.at("rounds").get<int64_t>(), duration(summary.at("seconds").get<double>()));
   line("model", summary.at("model").get<std::string>());
   line("predictions", summary.at("predictions").get<std::string>());
   return text;
