@@ -1,3 +1,4 @@
+#include <array>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -5,6 +6,7 @@
 #include "cli/command.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/interrupt.h"
 #include "tributary/base/text.h"
 #include "tributary/methods/registry.h"
 #include "tributary/methods/selective.h"
@@ -25,7 +27,7 @@ class LastRound : public Observer {
     last = event;
     last.trained = nullptr;
     last.features.clear();
-    if (event.round == 0) initial = last;
+    if (event.round == 0) first_labels = labels_of(event);
     if (event.score.defined())
       confident.push_back(event.trained ? event.trained->confident.size(0) : event.initial_confident);
     seconds += event.seconds;
@@ -34,10 +36,37 @@ class LastRound : public Observer {
     phases.weights += event.phases.weights;
     phases.labels += event.phases.labels;
   }
-  RoundEvent initial, last;
+  void save(nlohmann::json& state) const override {
+    state["first_labels"] = first_labels;
+    state["confident"] = confident;
+    state["seconds"] = {seconds, phases.training, phases.evaluation, phases.weights, phases.labels};
+  }
+  void restore(const nlohmann::json& state) override {
+    first_labels = state.at("first_labels").get<std::vector<int64_t>>();
+    confident = state.at("confident").get<std::vector<int64_t>>();
+    const auto known = state.at("seconds").get<std::array<double, 5>>();
+    seconds = known[0];
+    phases = {known[1], known[2], known[3], known[4]};
+  }
+  // The share of pictures that are predicted otherwise than before any training.
+  double changed_share() const {
+    const std::vector<int64_t> labels = labels_of(last);
+    int64_t changed = 0;
+    for (size_t i = 0; i < labels.size(); ++i) changed += labels[i] != first_labels[i] ? 1 : 0;
+    return static_cast<double>(changed) / static_cast<double>(labels.size());
+  }
+
+  RoundEvent last;
+  std::vector<int64_t> first_labels;
   std::vector<int64_t> confident;  // pictures, round 0 first
   double seconds = 0;
   PhaseSeconds phases;
+
+ private:
+  static std::vector<int64_t> labels_of(const RoundEvent& event) {
+    const Tensor labels = event.probabilities.argmax(-1).cpu();
+    return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
+  }
 };
 
 class Adapt : public Command {
@@ -68,6 +97,7 @@ class Adapt : public Command {
     tributary::declare(table_, options_);
     for (const MethodEntry& entry : compared_) entry.declare(table_);
     tributary::declare(table_, watching_);
+    tributary::declare(table_, keeping_);
     data_.declare(table_);
     tributary::declare(table_, import_);
     table_.add_to(app);
@@ -76,6 +106,7 @@ class Adapt : public Command {
   const OptionTable& options() const override { return table_; }
 
   void run() override {
+    catch_interrupts();
     common_.read_config(table_);
     settle(table_, options_);
     const std::unique_ptr<Method> method = make_method();
@@ -83,9 +114,9 @@ class Adapt : public Command {
     if (target_.empty()) input_error("name the unlabelled pictures with --target");
     if (run_.empty()) run_ = "runs/" + domain_of(target_);
     const torch::Device device = common_.prepare();
-    RunFolder folder(run_, table_.to_toml());
+    RunFolder folder(run_, table_.to_toml(), keeping_.restart);
     if (folder.finished()) {
-      std::cerr << fmt::format("tributary adapt: {} is already finished; remove it to run again\n", run_);
+      std::cerr << fmt::format("tributary adapt: {} is already finished; say --restart to run again\n", run_);
       show(folder.summary());
       return;
     }
@@ -105,7 +136,7 @@ class Adapt : public Command {
       input_error("{} has {} picture{}; adaptation needs at least 2", target_, target.size(),
                   target.size() == 1 ? "" : "s");
 
-    folder.begin();
+    folder.take();
     ensemble.to(device);
     Progress progress(std::cerr, is_terminal(), common_.json);
     ProgressObserver shown(progress);
@@ -117,10 +148,13 @@ class Adapt : public Command {
     if (test) listeners.push_back(&accuracy.emplace(*test, device));
     RunWatch watch(folder, watching_, accuracy ? &*accuracy : nullptr, listeners);
     Observers observers(listeners);
+    SnapshotFolder snapshots(folder.file("checkpoint"), keeping_);
+    snapshots.clean();
+    folder.begin(go_on(snapshots, target, observers));
     if (oracle)
-      adapt_with_oracle(ensemble, target, oracle->labels, options_, observers);
+      adapt_with_oracle(ensemble, target, oracle->labels, options_, observers, snapshots);
     else
-      method->adapt(ensemble, target, observers);
+      method->adapt(ensemble, target, observers, snapshots);
     progress.finish();
 
     save_ensemble(folder.file("model.safetensors"), ensemble);
@@ -129,7 +163,7 @@ class Adapt : public Command {
         predictions_text(target, bad, ensemble, last.last.probabilities, last.last.logits, PredictionFormat::kCsv));
     nlohmann::json summary = summary_of(last, bad);
     if (accuracy) summary["accuracy"] = accuracies(*accuracy, pick.round());
-    folder.finish(summary);
+    folder.add_summary(summary);
     ReportSubject subject{run_, &target};
     if (test && test_ == target_) {
       subject.truth = test->labels;
@@ -137,6 +171,8 @@ class Adapt : public Command {
     }
     watching_.report.threads = static_cast<int>(common_.threads);
     watch.finish(subject);
+    folder.finish();
+    snapshots.remove();
     show(folder.summary());
   }
 
@@ -167,6 +203,25 @@ class Adapt : public Command {
     input_error("--method {}: choose one of {}", printable(method_), method_names());
   }
 
+  // Makes the observers know again what they knew when an interrupted run was kept, and every coming snapshot what they
+  // know. Returns the round in which the run goes on, 0 where it begins.
+  static int64_t go_on(SnapshotFolder& snapshots, const ImageSet& target, Observers& observers) {
+    const int64_t pictures = target.size();
+    snapshots.complete_with([&observers, pictures](Snapshot& snapshot) {
+      snapshot.facts["target_pictures"] = pictures;
+      observers.save(snapshot.facts["observers"]);
+    });
+    const Snapshot* const left_off = snapshots.found();
+    if (!left_off) return 0;
+    if (left_off->integer("target_pictures") != pictures)
+      input_error("the run was interrupted with {} pictures, and now there are {}; start over with --restart",
+                  thousands(left_off->integer("target_pictures")), thousands(pictures));
+    observers.restore(left_off->facts.at("observers"));
+    const int64_t round = left_off->integer("round");
+    std::cerr << fmt::format("tributary adapt: goes on in round {}\n", round);
+    return round;
+  }
+
   static nlohmann::json accuracies(const AccuracyObserver& accuracy, int64_t picked) {
     nlohmann::json rounds = nlohmann::json::array();
     for (const double share : accuracy.rounds()) rounds.push_back(100 * share);
@@ -186,7 +241,6 @@ class Adapt : public Command {
       sources.push_back({{"name", last.last.ensemble->sources[j].info().name},
                          {"file", sources_[j]},
                          {"weight", share[j].item<double>()}});
-    const auto changed = (last.initial.probabilities.argmax(-1) != last.last.probabilities.argmax(-1));
     return {{"run", run_},
             {"method", oracle_.empty() ? method_ : "selective-oracle"},
             {"pictures", last.last.probabilities.size(0)},
@@ -196,7 +250,7 @@ class Adapt : public Command {
             {"confident", last.confident.empty() ? 0 : last.confident.back()},
             {"confident_rounds", last.confident},
             {"sources", sources},
-            {"changed_share", changed.to(torch::kFloat64).mean().item<double>()},
+            {"changed_share", last.changed_share()},
             {"seconds", last.seconds},
             {"phases",
              {{"training", last.phases.training},
@@ -221,6 +275,7 @@ class Adapt : public Command {
   ImportOptions import_;
   SelectiveOptions options_;
   WatchOptions watching_;
+  SnapshotOptions keeping_;
   std::vector<MethodEntry> compared_ = compared_methods();
   std::string method_ = "selective";
   int64_t epochs_ = 0;

@@ -3,6 +3,8 @@
 
 #include "cli/bench_tables.h"
 #include "tributary/base/error.h"
+#include "tributary/base/interrupt.h"
+#include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/bench/speed.h"
 #include "tributary/report/table.h"
@@ -32,6 +34,8 @@ class Bench : public Command {
 
   void run() override {
     common_.apply(table_);
+    catch_interrupts();
+    announce_parent();
     const torch::Device device = common_.prepare();
     if (what_ != "speed") {
       run_bench_table(what_, tables_, common_,

@@ -8,6 +8,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/interrupt.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/bench/table_page.h"
@@ -43,7 +44,9 @@ nlohmann::json call_program(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {own_program()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   command.push_back("--json");
+  check_interrupt();
   const Finished finished = run_process(command);
+  check_interrupt();
   if (finished.code == kMemoryEnded) throw MemoryError(complaint_of(finished));
   if (finished.code != 0) throw WorkError(complaint_of(finished));
   return nlohmann::json::parse(finished.out);
@@ -70,9 +73,13 @@ Benchmark drawn_benchmark(const std::string& folder) {
 void draw_digits(const std::string& folder, int64_t pictures) {
   if (std::filesystem::exists(folder)) return;
   const std::string count = std::to_string(pictures);
+  const std::string beside = folder + ".new";  // until they are all there
+  remove_folder(beside);
   const Finished made =
-      run_process({own_program(), "data", "make", "digits", folder, "--pictures", count, "--test-pictures", count});
+      run_process({own_program(), "data", "make", "digits", beside, "--pictures", count, "--test-pictures", count});
+  check_interrupt();
   if (made.code != 0) work_error("the digits cannot be drawn: {}", made.err);
+  std::filesystem::rename(beside, folder);
 }
 
 std::map<std::string, double> paper_of(const Benchmark& benchmark, const std::vector<PaperRow>& rows,
@@ -242,8 +249,11 @@ TableTask plan(const Benchmark& benchmark, const BenchTableOptions& options, con
   task.adapt_flags = {"--no-history"};
   for (const std::string& flag : flags_of(options.set)) task.adapt_flags.push_back(flag);
   if (!shared.precision.empty()) task.adapt_flags.insert(task.adapt_flags.end(), {"--precision", shared.precision});
-  task.common_flags = {"--threads", std::to_string(common.threads), "--device",
-                       common.device == DeviceChoice::kCuda ? "cuda" : "cpu"};
+  task.common_flags = {"--threads",    std::to_string(common.threads),
+                       "--device",     common.device == DeviceChoice::kCuda ? "cuda" : "cpu",
+                       "--save-every", fmt::format("{}", options.keeping.every)};
+  task.restart = options.keeping.restart;
+  if (task.restart) task.common_flags.push_back("--restart");
   return task;
 }
 
@@ -280,6 +290,7 @@ void declare(OptionTable& table, BenchTableOptions& options) {
   table.text(section, "set", &options.set,
              "options of every adaptation: bait_rate=1e-4,record=false; runs with others need another --out");
   table.flag(section, "markdown", &options.markdown, "print tables as Markdown");
+  declare(table, options.keeping);
 }
 
 void run_bench_table(const std::string& name, const BenchTableOptions& options, const CommonOptions& common,
@@ -294,6 +305,7 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
   if (drawn) draw_digits(out + "/data", shared.pictures > 0 ? shared.pictures : 1000);
   task.domains = located(chosen, options.data);
   std::filesystem::create_directories(out);
+  remove_leftovers(out);
   Progress progress(std::cerr, is_terminal(), common.json);
   const TableResult result = run_table(task, call_program, [&](int64_t done, int64_t total, const std::string& what) {
     progress.line(fmt::format("{}/{}  {}", done, total, what));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
+#include "tributary/train/snapshots.h"
 
 namespace tributary::cli {
 
@@ -14,6 +15,7 @@ struct BenchTableOptions {
   bool ablation_rows = false;
   std::string sweep, set;
   bool markdown = false;
+  SnapshotOptions keeping;  // of every training and adaptation
 };
 
 void declare(OptionTable& table, BenchTableOptions& options);

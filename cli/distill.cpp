@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/interrupt.h"
 #include "tributary/base/text.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/model/layered_source.h"
@@ -77,6 +78,7 @@ class Distill : public Command {
                 "teacher for photographs where the networks are the same, else fresh");
     tributary::declare(table_, options_);
     data_.declare(table_);
+    tributary::declare(table_, keeping_);
     table_.flag("model", "trust", &import_.trust, "load TorchScript files, which are code").transient();
     table_.add_to(app);
   }
@@ -84,6 +86,7 @@ class Distill : public Command {
   const OptionTable& options() const override { return table_; }
 
   void run() override {
+    catch_interrupts();
     common_.apply(table_);
     const bool is_run = std::filesystem::is_directory(path_);
     const std::string model_file = model_path(path_);
@@ -105,14 +108,16 @@ class Distill : public Command {
 
     teachers.to(device);
     student.to(device);
+    make_folder(std::filesystem::absolute(out_).parent_path().string());
+    SnapshotsBeside kept(out_, fmt::format("model = {}\n{}", toml_text(path_), table_.to_toml()), keeping_);
     Progress progress(std::cerr, is_terminal(), !is_terminal());
-    distill(student, teachers, target, options_, seed, [&](const DistillationProgress& at) {
+    distill(student, teachers, target, options_, seed, kept.snapshots(), [&](const DistillationProgress& at) {
       progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps), "distill",
                       std::isnan(at.loss) ? "" : fmt::format("loss {:.3f}", at.loss));
     });
     progress.finish();
-    make_folder(std::filesystem::absolute(out_).parent_path().string());
     save_source(out_, student);
+    kept.finish();
     show(compared(teachers, std::move(student), target, test, model_file, device));
   }
 
@@ -218,6 +223,7 @@ class Distill : public Command {
   DataOptions data_;
   ImportOptions import_;
   DistillationOptions options_;
+  SnapshotOptions keeping_;
   int64_t seed_ = 0;
   std::string path_, target_, out_, test_, name_, architecture_, init_;
   OptionTable table_;

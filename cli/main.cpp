@@ -1,9 +1,13 @@
 // The program: dispatches to one file a subcommand and turns exceptions into one sentence and an exit code.
+#include <signal.h>
+
 #include <iostream>
 
 #include "cli/command.h"
 #include "tributary/base/error.h"
+#include "tributary/base/interrupt.h"
 #include "tributary/base/message.h"
+#include "tributary/base/process.h"
 #include "tributary/base/text.h"
 
 namespace {
@@ -24,6 +28,8 @@ int run(cli::Command& command) {
   try {
     command.run();
     return 0;
+  } catch (const Interrupted& interrupted) {
+    return complain(command.name(), interrupted.what(), interrupted.exit_code());
   } catch (const InputError& error) {
     return complain(command.name(), error.what(), kBadInput);
   } catch (const std::bad_alloc&) {
@@ -57,6 +63,8 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  end_with_parent();
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, with a sentence
   CLI::App app("Many pretrained models flow in, one adapted model flows out.", "tributary");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("tributary ") + TRIBUTARY_VERSION);

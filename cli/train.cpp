@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/interrupt.h"
 #include "tributary/base/text.h"
 #include "tributary/model/model_file.h"
 #include "tributary/report/progress.h"
@@ -25,14 +26,10 @@ class Train : public Command {
   void declare(CLI::App& app) override {
     common_.declare(table_);
     table_.integer("", "seed", &seed_, 0, INT64_MAX, "seed of every random number");
-    table_
-        .text("train", "data", &data_path_,
-              "labelled pictures: class folders, a list with labels, NAME-images.idx or digits in a .mat file")
-        .transient();
-    table_
-        .text("train", "validation", &validation_path_,
-              "labelled pictures of the same domain that choose the best iterate")
-        .transient();
+    table_.text("train", "data", &data_path_,
+                "labelled pictures: class folders, a list with labels, NAME-images.idx or digits in a .mat file");
+    table_.text("train", "validation", &validation_path_,
+                "labelled pictures of the same domain that choose the best iterate");
     table_.text("train", "out", &out_, "model file to write").transient();
     table_.text("train", "name", &name_, "what tables call this source; taken from the data's path if not given")
         .transient();
@@ -41,12 +38,14 @@ class Train : public Command {
     tributary::declare(table_, options_);
     declare_network(table_, import_);
     data_.declare(table_);
+    tributary::declare(table_, keeping_);
     table_.add_to(app);
   }
 
   const OptionTable& options() const override { return table_; }
 
   void run() override {
+    catch_interrupts();
     common_.apply(table_);
     if (data_path_.empty()) input_error("name the labelled pictures with --data");
     if (out_.empty()) input_error("name the model file to write with --out");
@@ -73,15 +72,18 @@ class Train : public Command {
     if (weights) import_backbone(*weights, init_, model);
     weights.reset();
     model.to(device);
+    make_folder(std::filesystem::absolute(out_).parent_path().string());
+    SnapshotsBeside kept(out_, table_.to_toml(), keeping_);
     Progress progress(std::cerr, is_terminal(), !is_terminal());
-    const double accuracy =
-        train_source(model, split.training, split.validation, options_, seed, [&](const SourceTrainingProgress& at) {
+    const double accuracy = train_source(
+        model, split.training, split.validation, options_, seed, kept.snapshots(),
+        [&](const SourceTrainingProgress& at) {
           progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps), "train " + info.name,
                           at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
         });
     progress.finish();
-    make_folder(std::filesystem::absolute(out_).parent_path().string());
     save_source(out_, model);
+    kept.finish();
     if (common_.json)
       std::cout << nlohmann::json{{"model", out_},
                                   {"name", info.name},
@@ -116,6 +118,7 @@ class Train : public Command {
   DataOptions data_;
   ImportOptions import_;
   SourceTrainingOptions options_;
+  SnapshotOptions keeping_;
   int64_t seed_ = 0;
   std::string data_path_, validation_path_, out_, name_, init_;
   OptionTable table_;

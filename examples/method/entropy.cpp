@@ -18,6 +18,8 @@ class EntropyLearner : public Learner {
 
   std::vector<std::string> losses() const override { return {"entropy"}; }
 
+  NamedTensors state() const override { return optimiser_.state(); }
+
   Tensor step(const TargetBatch& batch) override {
     Tensor logits;
     {

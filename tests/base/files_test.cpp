@@ -13,6 +13,7 @@
 
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
+#include "tributary/base/process.h"
 
 namespace tributary {
 namespace {
@@ -103,7 +104,7 @@ TEST_F(Files, AFailedWriteLeavesTheOldContentAndNoTemporaryFile) {
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   const rlimit small{4096, before.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &small);
-  EXPECT_THAT(message_of<InputError>([&] { write_file_atomically(at("a"), std::string(10'000, 'x')); }),
+  EXPECT_THAT(message_of<WorkError>([&] { write_file_atomically(at("a"), std::string(10'000, 'x')); }),
               HasSubstr("File too large"));
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
@@ -178,6 +179,17 @@ TEST_F(Files, ARelativeTargetIsTriedInTheWorkingFolder) {
   write_file_atomically("demo", "x");
   fs::current_path(before);
   EXPECT_THAT(listing(), ::testing::ElementsAre("demo"));
+}
+
+TEST_F(Files, LeftoversOfDeadProcessesAreRemoved) {
+  const std::string dead = run_process({"sh", "-c", "printf $$"}).out;
+  const std::string living = std::to_string(getpid());
+  for (const std::string& name : {".tributary-" + dead + "-3.tmp", ".tributary-" + living + "-3.tmp",
+                                  std::string(".tributary-x.tmp"), std::string("other.tmp")})
+    folder_.write(name, "half");
+  remove_leftovers(folder_.path());
+  EXPECT_THAT(listing(), ::testing::ElementsAre(".tributary-" + living + "-3.tmp", ".tributary-x.tmp", "other.tmp"));
+  remove_leftovers(at("missing"));
 }
 
 }  // namespace

@@ -175,6 +175,7 @@ class FixedLabels : public JointLearner {
 
  protected:
   Tensor labels(const Tensor& rows, const Tensor&) const override { return rows % 10; }
+  NamedTensors label_state() const override { return {}; }
 };
 
 TEST(JointLearner, StepsAsOneGraphOverAllSourcesWould) {

@@ -107,7 +107,8 @@ TEST(Selective, EndsWithAnyNumberOfUnconfidentSamples) {
     for (int64_t i = 0; i < total; ++i)
       truth.values.push_back((pseudo[i].item<int64_t>() + (i < unconfident ? 1 : 0)) % 10);
     Recorder recorder;
-    adapt_with_oracle(ensemble, images, truth, options, recorder);
+    Snapshots none;
+    adapt_with_oracle(ensemble, images, truth, options, recorder, none);
     EXPECT_EQ(recorder.confident.back(), total - unconfident);
     EXPECT_EQ(recorder.rounds.back().losses.aligned, unconfident >= 2);
     EXPECT_GT(recorder.steps, 0);
@@ -123,7 +124,8 @@ TEST(Selective, AnOracleThatFindsNothingRightStillTrainsOnTwo) {
   Labels truth{ensemble.classes(), {}};
   for (int64_t i = 0; i < 6; ++i) truth.values.push_back((pseudo[i].item<int64_t>() + 1) % 10);
   Recorder recorder;
-  adapt_with_oracle(ensemble, images, truth, options, recorder);
+  Snapshots none;
+  adapt_with_oracle(ensemble, images, truth, options, recorder, none);
   EXPECT_EQ(recorder.confident.back(), 2);
 }
 

@@ -1,5 +1,6 @@
 #include "tributary/adapt/alignment.h"
 
+#include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
 namespace tributary {
@@ -24,7 +25,9 @@ struct Adversary::Losses {
 Adversary::Adversary(int64_t joint_width, AlignmentOptions options, Random init)
     : options_(options),
       hidden_(joint_width, 64, Start::kXavier, init.child(0)),
-      output_(64, 1, Start::kXavier, init.child(1)) {}
+      output_(64, 1, Start::kXavier, init.child(1)) {
+  for (const NamedTensor& tensor : parameters()) velocity_.push_back(torch::zeros_like(tensor.value.detach()));
+}
 
 Tensor Adversary::logit(const Tensor& joint) const {
   const Tensor a = output_(hidden_(joint).relu());
@@ -38,8 +41,15 @@ NamedTensors Adversary::parameters() const {
   return list.parameters;
 }
 
+NamedTensors Adversary::state() const {
+  NamedTensors all = parameters();
+  for (size_t i = 0; i < velocity_.size(); ++i) all.push_back({fmt::format("velocity.{}", i), velocity_[i]});
+  return all;
+}
+
 void Adversary::to(torch::Device device) {
   for (NamedTensor& tensor : parameters()) tensor.value.set_data(tensor.value.detach().to(device));
+  for (Tensor& velocity : velocity_) velocity = velocity.to(device);
 }
 
 Adversary::Losses Adversary::losses(const Tensor& confident, const Tensor& unconfident) const {
@@ -56,8 +66,6 @@ Adversary::Losses Adversary::losses(const Tensor& confident, const Tensor& uncon
 void Adversary::descend(const std::vector<Tensor>& gradient) {
   torch::NoGradGuard no_grad;
   const NamedTensors own = parameters();
-  if (velocity_.empty())
-    for (const Tensor& g : gradient) velocity_.push_back(torch::zeros_like(g));
   for (size_t i = 0; i < own.size(); ++i) {
     const Tensor parameter = own[i].value.detach();
     velocity_[i].mul_(options_.momentum).add_(gradient[i]).add_(parameter, options_.weight_decay);

@@ -48,6 +48,8 @@ class Adversary {
 
   Tensor logit(const Tensor& joint) const;
   NamedTensors parameters() const;
+  // Parameters and what descending keeps from step to step.
+  NamedTensors state() const;
   void to(torch::Device device);
 
  private:

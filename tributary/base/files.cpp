@@ -1,11 +1,15 @@
 #include "tributary/base/files.h"
 
 #include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -22,7 +26,7 @@ std::string reason(int error) {
 }
 
 [[noreturn]] void cannot_write(const std::string& path, int error) {
-  if (error == ENOSPC || error == EDQUOT || error == EIO)
+  if (error == ENOSPC || error == EDQUOT || error == EIO || error == EFBIG)
     work_error("cannot write {}: {}; make room and run the same command again", path, reason(error));
   input_error("cannot write {}: {}; choose another place", path, reason(error));
 }
@@ -58,10 +62,12 @@ std::string folder_of(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
+constexpr const char* kTemporary = ".tributary-";  // then the number of the process
+
 // A name no other process or thread uses; short whatever the final name, which may be as long as the system allows.
 std::string temporary_name(const std::string& folder) {
   static std::atomic<uint64_t> counter{0};
-  return fmt::format("{}/.tributary-{}-{}.tmp", folder, ::getpid(), counter++);
+  return fmt::format("{}/{}{}-{}.tmp", folder, kTemporary, ::getpid(), counter++);
 }
 
 // Opens a new file beside the target; a leftover of a dead process with our number is stepped over.
@@ -163,6 +169,22 @@ void write_file_atomically(const std::string& path, std::string_view text) {
   write_file_atomically(path, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
 }
 
+void remove_leftovers(const std::string& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kTemporary) || !name.ends_with(".tmp")) continue;
+    const int owner = std::atoi(name.c_str() + std::string_view(kTemporary).size());
+    if (owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH) fs::remove(entry.path(), error);
+  }
+}
+
+// Not by std::filesystem::remove_all: Torch's wheels export one of their own, which crashes in our process.
+void remove_folder(const std::string& path) {
+  const auto remove_one = [](const char* name, const struct stat*, int, struct FTW*) { return ::remove(name); };
+  ::nftw(path.c_str(), remove_one, /*open folders*/ 16, FTW_DEPTH | FTW_PHYS);
+}
+
 void make_folder(const std::string& path) {
   if (path.empty()) input_error("the name of a folder to make is empty; name one");
   std::error_code error;
@@ -175,33 +197,30 @@ void make_folder(const std::string& path) {
 void require_writable_target(const std::string& path) {
   if (path.empty()) input_error("the path to write to is empty; name a file or folder");
   struct stat about {};
+  std::string folder;  // in which something would be made
   if (::stat(path.c_str(), &about) == 0) {
     if (!S_ISDIR(about.st_mode) && ::access(path.c_str(), W_OK) != 0) cannot_write(path, errno);
     if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode)) return;
     std::error_code broken;
     const fs::path real = fs::canonical(path, broken);
-    const bool is_folder = S_ISDIR(about.st_mode);
-    std::string name;
-    const Descriptor probe(create_temporary(is_folder ? path : folder_of(broken ? path : real.string()), name));
-    if (!probe.is_open()) cannot_write(path, errno);
-    ::unlink(name.c_str());
-    return;
-  }
-  if (errno != ENOENT) cannot_write(path, errno);
-
-  // The topmost name that is missing is made as a folder and removed at once, which tries the name as well.
-  fs::path missing = fs::path(path).lexically_normal();
-  if (!missing.has_filename()) missing = missing.parent_path();
-  for (fs::path above = missing.parent_path(); !above.empty() && ::stat(above.c_str(), &about) != 0;) {
+    folder = S_ISDIR(about.st_mode) ? path : folder_of(broken ? path : real.string());
+  } else {
     if (errno != ENOENT) cannot_write(path, errno);
-    missing = above;
-    above = missing.parent_path();
+    fs::path missing = fs::path(path).lexically_normal();
+    if (!missing.has_filename()) missing = missing.parent_path();
+    for (folder = folder_of(missing.string()); ::stat(folder.c_str(), &about) != 0;) {
+      if (errno != ENOENT) cannot_write(path, errno);
+      missing = folder;
+      folder = folder_of(missing.string());
+    }
+    if (!S_ISDIR(about.st_mode)) cannot_write(path, ENOTDIR);
   }
-  if (::mkdir(missing.c_str(), 0777) == 0) {
-    ::rmdir(missing.c_str());
-  } else if (errno != EEXIST) {
-    cannot_write(path, errno);
-  }
+  // Not with the name itself: a program that is killed here would leave what the next one trips over.
+  remove_leftovers(folder);
+  std::string name;
+  const Descriptor probe(create_temporary(folder, name));
+  if (!probe.is_open()) cannot_write(path, errno);
+  ::unlink(name.c_str());
 }
 
 }  // namespace tributary

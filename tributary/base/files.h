@@ -24,6 +24,12 @@ void write_file_atomically(const std::string& path, std::string_view text);
 // The same for content that lies in several places: the pieces are written one after the other without being joined.
 void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> pieces);
 
+// Removes what processes that were killed while they wrote left in the folder.
+void remove_leftovers(const std::string& folder);
+
+// Removes a folder with everything in it, if it is there.
+void remove_folder(const std::string& path);
+
 // Makes the folder and those above it; one that is already there is fine.
 void make_folder(const std::string& path);
 

@@ -107,6 +107,9 @@ class OptionTable {
   std::deque<Option> options_;  // a deque: the parser's callbacks keep addresses
 };
 
+// A text as a string of a TOML file, in its quotes.
+std::string toml_text(std::string_view text);
+
 // What two configurations disagree about, one line a key: "adapt.rounds: 10 there, 20 here". `there` is the TOML text
 // of a run folder, `here` the new one.
 std::vector<std::string> differences(const std::string& there, const std::string& here);

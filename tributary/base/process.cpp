@@ -2,17 +2,21 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "tributary/base/error.h"
+#include "tributary/base/interrupt.h"
 
 extern char** environ;
 
@@ -41,14 +45,19 @@ class Pipe {
   std::array<int, 2> ends_ = {-1, -1};
 };
 
-// Reads both until they end, whichever has something first.
-void drain(Pipe& out, Pipe& err, Finished& finished) {
-  std::array<pollfd, 2> waiting = {pollfd{out.end(0), POLLIN, 0}, pollfd{err.end(0), POLLIN, 0}};
+// Reads both until they end, whichever has something first. Asks `child` to stop when this program is.
+void drain(Pipe& out, Pipe& err, pid_t child, Finished& finished) {
+  std::array<pollfd, 3> waiting = {pollfd{out.end(0), POLLIN, 0}, pollfd{err.end(0), POLLIN, 0},
+                                   pollfd{interrupt_descriptor(), POLLIN, 0}};
   std::array<std::string*, 2> texts = {&finished.out, &finished.err};
   std::array<char, 1 << 14> buffer;
   for (int open = 2; open > 0;) {
     if (poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) break;
-    for (size_t i = 0; i < waiting.size(); ++i) {
+    if ((waiting[2].revents & POLLIN) != 0) {
+      kill(child, SIGTERM);
+      waiting[2] = {-1, 0, 0};
+    }
+    for (size_t i = 0; i < texts.size(); ++i) {
       if (waiting[i].fd < 0 || (waiting[i].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
       const ssize_t count = read(waiting[i].fd, buffer.data(), buffer.size());
       if (count > 0) {
@@ -60,6 +69,8 @@ void drain(Pipe& out, Pipe& err, Finished& finished) {
     }
   }
 }
+
+constexpr const char* kParent = "TRIBUTARY_PARENT";  // its process number
 
 // Within single quotes, as a shell takes it.
 std::string in_quotes(const std::string& word) {
@@ -87,12 +98,23 @@ Finished run_process(const std::vector<std::string>& command) {
   out.close_end(1);
   err.close_end(1);
   Finished finished;
-  drain(out, err, finished);
+  drain(out, err, child, finished);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   finished.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return finished;
+}
+
+void announce_parent() {
+  setenv(kParent, std::to_string(getpid()).c_str(), 1);
+}
+
+void end_with_parent() {
+  const char* const parent = std::getenv(kParent);
+  if (!parent) return;
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (std::to_string(getppid()) != parent) raise(SIGTERM);  // it ended before this was asked for
 }
 
 std::string own_command() {

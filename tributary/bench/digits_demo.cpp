@@ -51,7 +51,8 @@ class Repetition {
     if (!options_.oracle) return;
     row.oracle.push_back(
         adapted_accuracy("the selective oracle", row.target, [&](Ensemble& ensemble, Observer& observer) {
-          adapt_with_oracle(ensemble, target.training.images, target.training.labels, adapt, observer);
+          Snapshots none;
+          adapt_with_oracle(ensemble, target.training.images, target.training.labels, adapt, observer, none);
         }).first);
   }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
+#include "tributary/base/interrupt.h"
 #include "tributary/base/text.h"
 #include "tributary/base/threads.h"
 #include "tributary/report/table.h"
@@ -96,6 +97,8 @@ void run_jobs(const std::vector<Job>& jobs, int side_by_side, const TableProgres
     std::string why, told = job.what;
     try {
       told += job.work();
+    } catch (const Interrupted&) {
+      throw;
     } catch (const MemoryError& error) {
       if (!last) {
         const std::lock_guard<std::mutex> lock(mutex);
@@ -123,7 +126,7 @@ void train_sources(const TableTask& task, const TableCall& call, const TableProg
   std::vector<Job> jobs;
   for (int64_t seed = 0; seed < most_seeds(task); ++seed)
     for (const TableDomain& domain : task.domains)
-      if (!std::filesystem::exists(source_file(task, domain.name, seed)))
+      if (task.restart || !std::filesystem::exists(source_file(task, domain.name, seed)))
         jobs.push_back({fmt::format("source {}, seed {}", domain.name, seed),
                         [&task, &call, &domain, seed] {
                           call(training_of(task, domain, seed));

@@ -34,8 +34,9 @@ struct TableTask {
   std::vector<TableDomain> domains;
   std::vector<std::string> targets;  // names of domains
   std::vector<TableRow> rows;
-  int64_t seeds = 1;  // of every row that does not say otherwise
-  int jobs = 1;       // processes side by side
+  int64_t seeds = 1;     // of every row that does not say otherwise
+  int jobs = 1;          // processes side by side
+  bool restart = false;  // trains sources and adapts anew, whatever is there
   std::vector<std::string> train_flags, adapt_flags, common_flags;
 };
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tributary/base/error.h"
+#include "tributary/base/interrupt.h"
 #include "tributary/base/memory.h"
 #include "tributary/base/threads.h"
 #include "tributary/data/framed.h"
@@ -89,6 +90,7 @@ template <typename Decode>
 std::vector<std::optional<std::string>> reasons_of(int64_t count, int threads, Decode decode) {
   std::vector<std::optional<std::string>> reasons(static_cast<size_t>(count));
   parallel_for(count, threads, [&](int64_t index) {
+    check_interrupt();
     try {
       decode(index);
     } catch (const PictureError& error) {
@@ -176,8 +178,10 @@ ImageSet load_packed(const std::string& path, const LoadOptions& options) {
     return set;
   }
   allocate(set, images->count, path);
-  parallel_for(images->count, options.threads,
-               [&](int64_t index) { read(index, set.pixels.data() + index * set.picture_bytes()); });
+  parallel_for(images->count, options.threads, [&](int64_t index) {
+    check_interrupt();
+    read(index, set.pixels.data() + index * set.picture_bytes());
+  });
   return set;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tributary/base/clones.h"
+#include "tributary/base/interrupt.h"
 #include "tributary/base/threads.h"
 #include "tributary/eval/tsne_repulsion.h"
 
@@ -47,6 +48,7 @@ class Forces {
         pull_y_(pull_x_.size()) {}
 
   void compute(const Places& places) {
+    check_interrupt();
     repulsion_.place(places.x.data(), places.y.data());
     const int64_t repelling = repulsion_.parts(), attracting = (affinities_.points() + kRowsAPart - 1) / kRowsAPart;
     parallel_for(repelling + attracting, threads_, [&](int64_t part) {

@@ -45,6 +45,12 @@ BaitStep::BaitStep(SourceModel& source, const BaitStepOptions& options)
   freeze(source_.classifier_parameters());
 }
 
+NamedTensors BaitStep::state() const {
+  return joined_state({{"bait", bait_.parameters()},
+                       {"features_optimiser", features_optimiser_.state()},
+                       {"bait_optimiser", bait_optimiser_.state()}});
+}
+
 Tensor BaitStep::cast(const Tensor& pixels, Noise& noise, const Tensor& rate_factor) {
   Tensor anchor, bait;
   {
@@ -96,6 +102,7 @@ class BaitLearner : public Learner {
 
   std::vector<std::string> losses() const override { return {"cast", "bite"}; }
   int64_t noises() const override { return 2; }
+  NamedTensors state() const override { return halves_.state(); }
 
   Tensor step(const TargetBatch& batch) override {
     // The bite passes through the network again: its masks and statistics are part of the method.

@@ -33,6 +33,8 @@ class BaitStep {
   Tensor bite(const Tensor& pixels, Noise& noise, const Tensor& rate_factor);
 
   const BaitClassifier& bait() const { return bait_; }
+  // The bait and what both optimisers keep.
+  NamedTensors state() const;
 
  private:
   SourceModel& source_;

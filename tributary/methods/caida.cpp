@@ -53,6 +53,7 @@ class CaidaLearner : public JointLearner {
 
  protected:
   Tensor labels(const Tensor& rows, const Tensor&) const override { return labels_.index_select(0, rows); }
+  NamedTensors label_state() const override { return {{"own", labels_}}; }
 
  private:
   // sum_j w_j F_j(x) over the target set, in evaluation: fused batch by batch, because backbones are wide.

@@ -3,6 +3,8 @@
 // The sources' logits are mixed by one weight each, sigma(w_j) brought to sum one, and the mixture is made certain and
 // diverse as SHOT makes a single source. Its labels come from every source's own centroids, found anew before each
 // round and fused by the weights as they are in each step, so that labels move with the weights.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "tributary/adapt/centroids.h"
@@ -61,6 +63,14 @@ class DecisionLearner : public JointLearner {
     std::vector<Tensor> own;
     for (const Tensor& all : rows_) own.push_back(all.index_select(0, rows));
     return nearest_centroid(fused(own, weights), fused(centroids_, weights));
+  }
+  NamedTensors label_state() const override {
+    NamedTensors all;
+    for (size_t j = 0; j < rows_.size(); ++j) {
+      all.push_back({fmt::format("rows.{}", j), rows_[j]});
+      all.push_back({fmt::format("centroids.{}", j), centroids_[j]});
+    }
+    return all;
   }
 
  private:

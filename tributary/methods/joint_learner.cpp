@@ -1,5 +1,6 @@
 #include "tributary/methods/joint_learner.h"
 
+#include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -35,6 +36,12 @@ std::vector<std::string> JointLearner::losses() const {
   std::vector<std::string> names = {"cross_entropy", "information"};
   if (settings_.loss.relations != 0) names.push_back("class_relations");
   return names;
+}
+
+NamedTensors JointLearner::state() const {
+  NamedTensors all = joined_state({{"optimiser", optimiser_.state()}, {"labels", label_state()}});
+  for (size_t i = 0; i < raw_.size(); ++i) all.push_back({fmt::format("weights.{}", i), raw_[i]});
+  return all;
 }
 
 void JointLearner::each_source(const std::function<void(size_t)>& work) {

@@ -32,6 +32,8 @@ class JointLearner : public Learner {
   std::vector<std::string> losses() const override;
   int64_t noises() const override { return ensemble_.size(); }
   Tensor step(const TargetBatch& batch) override;
+  // The weights and the optimiser; what labels are made of is the method's.
+  NamedTensors state() const override;
 
   // The weights as they are, float [m], on the simplex; gradients reach what they are made of.
   virtual Tensor weights() const = 0;
@@ -39,6 +41,9 @@ class JointLearner : public Learner {
  protected:
   // The labels, int64 [b], of the pictures in `rows` under these weights; called without gradients, in a step.
   virtual Tensor labels(const Tensor& rows, const Tensor& weights) const = 0;
+
+  // Every tensor that labels of this round are made from.
+  virtual NamedTensors label_state() const = 0;
 
   Ensemble& ensemble_;
   JointSettings settings_;

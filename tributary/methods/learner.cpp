@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "tributary/base/error.h"
 #include "tributary/model/device.h"
@@ -40,32 +41,69 @@ class Way {
         recorded_(images.device(), course.record && course.augmentation.shift == 0 && course.augmentation.rotation == 0,
                   [this](const StepPlan& plan, std::vector<Noise>& noise) { return step(plan, noise); }) {}
 
-  int64_t steps() const { return steps_; }
   // The last step of `round`.
   int64_t end_of(int64_t round) const { return steps_ * round / course_.rounds; }
+  int64_t steps_in(int64_t round) const { return end_of(round) - end_of(round - 1); }
+  int64_t done() const { return done_; }
 
-  // Does the steps of a round and returns their mean losses.
-  std::vector<double> run(int64_t round, const std::vector<Outputs>& target, const StepEvent& place, Observer& observer,
-                          int64_t& pictures) {
+  void begin_round(int64_t round, const std::vector<Outputs>& target) {
+    history_.clear();
     learner_.begin_round(round, target);
-    std::vector<Tensor> history;
-    const int64_t first = done_, last = end_of(round);
-    while (done_ < last) {
-      if (const int64_t every = learner_.refresh_every(); every > 0 && done_ % every == 0) learner_.refresh();
-      const StepPlan plan = next_plan();
-      pictures += plan.part(kRows).size(0);
-      history.push_back(recorded_.run(plan, /*usual=*/plan.part(kRows).size(0) == batch_));
+  }
+
+  // One step; the number of its pictures.
+  int64_t advance() {
+    if (const int64_t every = learner_.refresh_every(); every > 0 && done_ % every == 0)
+      learner_.refresh(done_ / every);
+    const StepPlan plan = next_plan();
+    const int64_t pictures = plan.part(kRows).size(0);
+    history_.push_back(recorded_.run(plan, /*usual=*/pictures == batch_));
+    ++done_;
+    return pictures;
+  }
+
+  // The mean losses of the round's steps. An error where one of them is not finite.
+  std::vector<double> means(int64_t round) const {
+    const std::vector<std::string> names = learner_.losses();
+    if (history_.empty()) return std::vector<double>(names.size(), 0);
+    const Tensor host = at::stack(history_).to(torch::kCPU, torch::kFloat64);
+    const Tensor bad = host.isfinite().logical_not().nonzero();
+    if (bad.size(0) > 0)
+      work_error("round {}, step {}: the {} loss of source {} is not finite; try smaller learning rates", round,
+                 bad[0][0].item<int64_t>() + 1, names[static_cast<size_t>(bad[0][1].item<int64_t>())], number_);
+    const Tensor mean = host.mean(0).contiguous();
+    return {mean.data_ptr<double>(), mean.data_ptr<double>() + mean.numel()};
+  }
+
+  void add_to(Snapshot& snapshot) const {
+    snapshot.facts["done"].push_back(done_);
+    snapshot.add(prefix(), learner_.state());
+    if (!history_.empty()) snapshot.tensors.push_back({prefix() + kHistory, at::stack(history_)});
+  }
+
+  void restore(const Snapshot& snapshot, const torch::Device& device) {
+    snapshot.restore(prefix(), learner_.state());
+    if (const Tensor* history = snapshot.find(prefix() + kHistory)) history_ = history->to(device).unbind();
+    const int64_t done = snapshot.facts.at("done").at(number_);
+    while (done_ < done) {
+      next_rows();
       ++done_;
-      observer.on_step({place.round, place.rounds, place.step + done_ - first, place.steps});
     }
-    return means_of(history, round);
   }
 
  private:
-  StepPlan next_plan() {
-    const auto step = static_cast<uint64_t>(done_ + 1);
+  static constexpr const char* kHistory = "losses_of_the_round";
+  std::string prefix() const { return fmt::format("learner.{}.", number_); }
+
+  Tensor next_rows() {
     Tensor rows = sampler_.next();
     while (course_.whole_batches && rows.size(0) < batch_) rows = sampler_.next();
+    return rows;
+  }
+
+  StepPlan next_plan() {
+    const auto step = static_cast<uint64_t>(done_ + 1);
+    const Tensor rows = next_rows();
     moving_ = Random(course_.seed, Purpose::kAugment, {number_, step});
     std::vector<Random> noises;
     const Random dropout(course_.seed, Purpose::kDropout, {number_, step});
@@ -87,82 +125,152 @@ class Way {
         {rows, pixels.contiguous(at::MemoryFormat::ChannelsLast), plan.real(kRateFactor), plan.real(kProgress), noise});
   }
 
-  std::vector<double> means_of(const std::vector<Tensor>& history, int64_t round) const {
-    if (history.empty()) return std::vector<double>(learner_.losses().size(), 0);
-    const Tensor host = at::stack(history).to(torch::kCPU, torch::kFloat64);
-    const Tensor bad = host.isfinite().logical_not().nonzero();
-    if (bad.size(0) > 0)
-      work_error("round {}: the {} loss of source {} is not finite; try smaller learning rates", round,
-                 learner_.losses()[static_cast<size_t>(bad[0][1].item<int64_t>())], number_);
-    const Tensor mean = host.mean(0).contiguous();
-    return {mean.data_ptr<double>(), mean.data_ptr<double>() + mean.numel()};
-  }
-
   Learner& learner_;
   const DeviceImages& images_;
   const Course& course_;
   uint64_t number_;
   int64_t batch_, steps_, done_ = 0;
+  std::vector<Tensor> history_;  // losses of the round's steps
   Sampler sampler_;
   Random moving_{0};
   RecordedSteps recorded_;
 };
 
+// All learners of an adaptation, round by round.
+class Learning {
+ public:
+  using Mixed = std::function<Mixture()>;
+
+  Learning(Ensemble& ensemble, const DeviceImages& images, const Course& course,
+           const std::vector<std::unique_ptr<Learner>>& learners, Mixed mixture, Observer& observer,
+           Snapshots& snapshots)
+      : ensemble_(ensemble),
+        images_(images),
+        course_(course),
+        learners_(learners),
+        mixture_(std::move(mixture)),
+        observer_(observer),
+        snapshots_(snapshots) {
+    for (const auto& learner : learners_)
+      ways_.push_back(std::make_unique<Way>(*learner, images_, course_, ways_.size()));
+    event_.rounds = course_.rounds;
+    event_.ensemble = &ensemble_;
+  }
+
+  void run() {
+    start_ = Clock::now();
+    if (const Snapshot* left_off = snapshots_.found()) {
+      restore(*left_off);
+      finish_round();
+    } else {
+      evaluate_and_report();
+    }
+    for (++event_.round; event_.round <= course_.rounds; ++event_.round) {
+      start_ = Clock::now();
+      event_.pictures = 0;
+      for (const auto& way : ways_) way->begin_round(event_.round, outputs_);
+      finish_round();
+    }
+  }
+
+ private:
+  // The steps of the round that are left, and what comes of them.
+  void finish_round() {
+    train();
+    event_.phases.training = seconds_since(start_);
+    snapshots_.during([this] { return snapshot(); }, [this] { evaluate_and_report(); });
+  }
+
+  void train() {
+    const OwnStream stream(images_.device());
+    StepEvent place{event_.round, event_.rounds, 0, 0};
+    for (const auto& way : ways_) {
+      place.steps += way->steps_in(event_.round);
+      place.step += way->done() - way->end_of(event_.round - 1);
+    }
+    for (const auto& way : ways_) {
+      while (way->done() < way->end_of(event_.round)) {
+        snapshots_.pass([this] { return snapshot(); });
+        event_.pictures += way->advance();
+        ++place.step;
+        observer_.on_step(place);
+      }
+    }
+    snapshots_.pass([this] { return snapshot(); });
+    event_.means.clear();
+    for (size_t j = 0; j < ways_.size(); ++j) {
+      const std::vector<double> means = ways_[j]->means(event_.round);
+      const std::vector<std::string> names = learners_[j]->losses();
+      for (size_t i = 0; i < names.size(); ++i) event_.means[names[i]].push_back(means[i]);
+    }
+  }
+
+  void evaluate_and_report() {
+    const Clock::time_point before = Clock::now();
+    outputs_ = evaluate(ensemble_.sources, images_, is_mixed(course_.precision));
+    std::vector<Tensor> logits;
+    event_.features.clear();
+    for (const Outputs& source : outputs_) {
+      event_.features.push_back(source.features);
+      logits.push_back(source.logits);
+    }
+    ensemble_.mixture = mixture_();
+    event_.logits = at::stack(logits);
+    event_.probabilities = combine(event_.logits, ensemble_.mixture);
+    event_.weights = ensemble_.mixture.weights;
+    synchronise(images_.device());
+    event_.phases.evaluation = seconds_since(before);
+    event_.seconds = seconds_since(start_);
+    observer_.on_round(event_);
+  }
+
+  // In the midst of a round. An error where its losses are not finite: what led there is not worth keeping.
+  Snapshot snapshot() const {
+    Snapshot now;
+    now.facts = {{"round", event_.round}, {"pictures", event_.pictures}, {"seconds", seconds_since(start_)}};
+    for (const auto& way : ways_) {
+      way->means(event_.round);
+      way->add_to(now);
+    }
+    now.add("", ensemble_.state());
+    return now;
+  }
+
+  void restore(const Snapshot& left_off) {
+    event_.round = left_off.integer("round");
+    event_.pictures = left_off.integer("pictures");
+    start_ -= std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(left_off.facts.value("seconds", 0.0)));
+    left_off.restore("", ensemble_.state());
+    for (const auto& way : ways_) way->restore(left_off, images_.device());
+  }
+
+  Ensemble& ensemble_;
+  const DeviceImages& images_;
+  const Course& course_;
+  const std::vector<std::unique_ptr<Learner>>& learners_;
+  Mixed mixture_;
+  Observer& observer_;
+  Snapshots& snapshots_;
+  std::vector<std::unique_ptr<Way>> ways_;
+  RoundEvent event_;
+  std::vector<Outputs> outputs_;  // of the last evaluation
+  Clock::time_point start_;       // of the round
+};
+
 }  // namespace
 
-void LearnedMethod::adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer) {
+void LearnedMethod::adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Snapshots& snapshots) {
   if (target.size() < 2)
     input_error("the target set has {} picture{}; adaptation needs at least 2", target.size(),
                 target.size() == 1 ? "" : "s");
-  const torch::Device device = ensemble.sources.front().device();
-  const DeviceImages images(target, device);
+  const DeviceImages images(target, ensemble.sources.front().device());
   Course way = course(ensemble, images.size());
   for (const SourceModel& source : ensemble.sources) way.record = way.record && source.layered() != nullptr;
   const std::vector<std::unique_ptr<Learner>> all = learners(ensemble, images, way);
-  std::vector<std::unique_ptr<Way>> ways;
-  for (const auto& learner : all) ways.push_back(std::make_unique<Way>(*learner, images, way, ways.size()));
-
-  RoundEvent event;
-  event.rounds = way.rounds;
-  event.ensemble = &ensemble;
-  std::vector<Outputs> outputs;
-  const auto evaluate_and_report = [&](Clock::time_point start) {
-    const Clock::time_point before = Clock::now();
-    outputs = evaluate(ensemble.sources, images, is_mixed(way.precision));
-    std::vector<Tensor> logits;
-    event.features.clear();
-    for (const Outputs& source : outputs) {
-      event.features.push_back(source.features);
-      logits.push_back(source.logits);
-    }
-    ensemble.mixture = mixture();
-    event.logits = at::stack(logits);
-    event.probabilities = combine(event.logits, ensemble.mixture);
-    event.weights = ensemble.mixture.weights;
-    synchronise(device);
-    event.phases.evaluation = seconds_since(before);
-    event.seconds = seconds_since(start);
-    observer.on_round(event);
-  };
-  evaluate_and_report(Clock::now());
-  for (event.round = 1; event.round <= way.rounds; ++event.round) {
-    const Clock::time_point start = Clock::now();
-    event.pictures = 0;
-    event.means.clear();
-    {
-      const OwnStream stream(device);
-      StepEvent place{event.round, event.rounds, 0, 0};
-      for (const auto& one : ways) place.steps += one->end_of(event.round) - one->end_of(event.round - 1);
-      for (size_t j = 0; j < ways.size(); ++j) {
-        const std::vector<double> means = ways[j]->run(event.round, outputs, place, observer, event.pictures);
-        place.step += ways[j]->end_of(event.round) - ways[j]->end_of(event.round - 1);
-        const std::vector<std::string> names = all[j]->losses();
-        for (size_t i = 0; i < names.size(); ++i) event.means[names[i]].push_back(means[i]);
-      }
-    }
-    event.phases.training = seconds_since(start);
-    evaluate_and_report(start);
-  }
+  Learning(
+      ensemble, images, way, all, [this] { return mixture(); }, observer, snapshots)
+      .run();
 }
 
 }  // namespace tributary

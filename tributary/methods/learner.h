@@ -54,9 +54,12 @@ class Learner {
   // One step; its losses, float [losses().size()], on the device. What it keeps from step to step must stay in the same
   // tensors, because the step may be recorded.
   virtual Tensor step(const TargetBatch& batch) = 0;
-  // Called before the first step and then every `refresh_every` steps, also in the midst of a round; 0: never.
+  // Called before the first step and then every `refresh_every` steps, also in the midst of a round, with the number of
+  // the call from 0 on; 0: never.
   virtual int64_t refresh_every() const { return 0; }
-  virtual void refresh() {}
+  virtual void refresh(int64_t /*number*/) {}
+  // Every tensor that coming steps depend on, beside those of the sources: what an interrupted run needs to go on.
+  virtual NamedTensors state() const = 0;
 };
 
 // Keeps parameters out of training.
@@ -66,7 +69,8 @@ inline void freeze(NamedTensors parameters) {
 
 class LearnedMethod : public Method {
  public:
-  void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer) override;
+  using Method::adapt;
+  void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Snapshots& snapshots) override;
 
  protected:
   // The numbers of the course, once the sources and the number of pictures are known.

@@ -34,6 +34,7 @@ class MaLearner : public Learner {
 
   std::vector<std::string> losses() const override { return MaStep::losses(); }
   int64_t noises() const override { return MaStep::kPasses; }
+  NamedTensors state() const override { return step_.state(); }
 
   // A step of the warm-up computes what every step does and leaves the predictor out, since a recorded step is repeated
   // as it was.

@@ -11,6 +11,7 @@
 #include "tributary/model/accelerator.h"
 #include "tributary/model/layered_source.h"
 #include "tributary/train/batches.h"
+#include "tributary/train/snapshot.h"
 
 namespace tributary {
 namespace {
@@ -96,6 +97,17 @@ MaStep::MaStep(SourceModel& source, const MaNumbers& numbers, const Random& init
 
 std::vector<std::string> MaStep::losses() {
   return {"discriminator", "adversarial", "semantic", "generated", "weights", "entropy", "virtual", "marginal_entropy"};
+}
+
+NamedTensors MaStep::state() const {
+  const TensorList judge = discriminator_.tensors();
+  return joined_state({{"generator", generator_.parameters()},
+                       {"discriminator", judge.parameters},
+                       {"singular_vectors", judge.buffers},
+                       {"generator_optimiser", generator_optimiser_.state()},
+                       {"discriminator_optimiser", discriminator_optimiser_.state()},
+                       {"predictor_optimiser", predictor_optimiser_.state()},
+                       {"predictor_descent", predictor_descent_.state()}});
 }
 
 Tensor MaStep::begin(const Tensor& pixels, Noise& target) {

@@ -70,6 +70,9 @@ class MaStep {
   void step_generator(const MaSlopes& slopes) { generator_optimiser_.step(slopes.gradients); }
   void step_predictor(const MaSlopes& slopes, const Tensor& rate_factor, const Tensor& active);
 
+  // Generator, discriminator and what the optimisers keep.
+  NamedTensors state() const;
+
   // Samples as the predictor and the discriminator take them, float [n, ...].
   Tensor generate(const MaDraw& draw) const;
   const ClassGenerator& generator() const { return generator_; }

@@ -5,14 +5,21 @@
 
 #include "tributary/data/image_set.h"
 #include "tributary/methods/observer.h"
+#include "tributary/train/snapshots.h"
 
 namespace tributary {
 
 class Method {
  public:
   virtual ~Method() = default;
-  // Changes the sources of `ensemble` and its mixture, which must be on the device where the work is to be done.
-  virtual void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer) = 0;
+  // Changes the sources of `ensemble` and its mixture, which must be on the device where the work is to be done. Goes
+  // on from where `snapshots` says an interrupted adaptation of the same sources left off.
+  virtual void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Snapshots& snapshots) = 0;
+  // The same in one go.
+  void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer) {
+    Snapshots none;
+    adapt(ensemble, target, observer, none);
+  }
 };
 
 }  // namespace tributary

@@ -75,6 +75,11 @@ class NrcLearner : public Learner {
     return names;
   }
 
+  NamedTensors state() const override {
+    return joined_state(
+        {{"optimiser", optimiser_.state()}, {"banks", {{"features", banks_.features}, {"scores", banks_.scores}}}});
+  }
+
   // The first content of the banks: an evaluation, but of pictures as training changes them.
   void begin_round(int64_t round, const std::vector<Outputs>&) override {
     if (round != 1) return;

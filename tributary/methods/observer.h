@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,9 @@ class Observer {
   virtual ~Observer() = default;
   virtual void on_step(const StepEvent&) {}
   virtual void on_round(const RoundEvent&) {}
+  // What it must know again when an interrupted run goes on: keys of its own in a common object.
+  virtual void save(nlohmann::json&) const {}
+  virtual void restore(const nlohmann::json&) {}
 };
 
 // Passes every event on, in order.
@@ -69,6 +73,12 @@ class Observers : public Observer {
   }
   void on_round(const RoundEvent& event) override {
     for (Observer* listener : listeners_) listener->on_round(event);
+  }
+  void save(nlohmann::json& state) const override {
+    for (const Observer* listener : listeners_) listener->save(state);
+  }
+  void restore(const nlohmann::json& state) override {
+    for (Observer* listener : listeners_) listener->restore(state);
   }
 
  private:

@@ -144,10 +144,12 @@ MeanLosses means_of(const Tensor& history, int64_t sources, bool aligned, int64_
 
 class Adaptation {
  public:
-  Adaptation(Ensemble& ensemble, const ImageSet& target, const SelectiveOptions& options, Observer& observer)
+  Adaptation(Ensemble& ensemble, const ImageSet& target, const SelectiveOptions& options, Observer& observer,
+             Snapshots& snapshots)
       : ensemble_(ensemble),
         options_(options),
         observer_(observer),
+        snapshots_(snapshots),
         images_(target, ensemble.sources.front().device()),
         runner_(ensemble, images_, options_) {
     if (target.size() < 2)
@@ -155,54 +157,107 @@ class Adaptation {
                   target.size() == 1 ? "" : "s");
   }
 
-  // `select(state, round)` chooses what a round trains on.
+  // `select(state, initial, round)` chooses what a round trains on.
   template <typename Select>
   void run(Select select) {
-    Clock::time_point start = Clock::now();
-    TargetState state = first_state(ensemble_, images_, options_);
-    const int64_t initial = initial_count(std::get<0>(state.score.max(-1)), options_.lambda_alpha, options_.threshold);
-    RoundEvent event;
-    event.rounds = options_.rounds;
-    event.initial_confident = initial;
-    event.phases = state.seconds;
-    report(event, state, start);
-    for (int64_t round = 1; round <= options_.rounds; ++round) {
-      start = Clock::now();
-      const Selection selection = select(state, initial, round);
-      event.round = round;
-      event.trained = &selection;
-      train(selection, event);
-      const double training = event.phases.training;
-      state = next_state(ensemble_, images_, selection, state.weights, options_);
-      event.phases = state.seconds;
-      event.phases.training = training;
-      report(event, state, start);
+    start_ = Clock::now();
+    event_.rounds = options_.rounds;
+    TargetState state;
+    if (const Snapshot* left_off = snapshots_.found()) {
+      restore(*left_off);
+      state = finish_round();
+    } else {
+      state = first_state(ensemble_, images_, options_);
+      event_.initial_confident =
+          initial_count(std::get<0>(state.score.max(-1)), options_.lambda_alpha, options_.threshold);
+      event_.phases = state.seconds;
+      report(state);
+    }
+    for (++event_.round; event_.round <= options_.rounds; ++event_.round) {
+      start_ = Clock::now();
+      selection_ = select(state, event_.initial_confident, event_.round);
+      weights_ = state.weights;
+      history_.clear();
+      event_.pictures = 0;
+      state = finish_round();
     }
   }
 
  private:
-  void train(const Selection& selection, RoundEvent& event) {
-    const Clock::time_point start = Clock::now();
+  // The steps of the round that are left, and the state they lead to.
+  TargetState finish_round() {
+    train();
+    const double training = seconds_since(start_);
+    TargetState state =
+        snapshots_.during([this] { return snapshot(); },
+                          [this] { return next_state(ensemble_, images_, selection_, weights_, options_); });
+    event_.phases = state.seconds;
+    event_.phases.training = training;
+    report(state);
+    return state;
+  }
+
+  void train() {
     const OwnStream stream(images_.device());
-    runner_.begin_round(selection);
-    RoundLoader loader(selection, options_, event.round);
-    int64_t planned = 0;
-    ReadAhead<StepPlan> plans(loader.steps(), /*ahead=*/!images_.resident(), [&] {
+    runner_.begin_round(selection_);
+    RoundLoader loader(selection_, options_, event_.round);
+    for (size_t done = 0; done < history_.size(); ++done) loader.next();
+    auto planned = static_cast<int64_t>(history_.size());
+    ReadAhead<StepPlan> plans(loader.steps() - planned, /*ahead=*/!images_.resident(), [&] {
       const int64_t i = ++planned;
       const double factor = options_.schedule == RateSchedule::kDecay ? decay_factor(i, loader.steps()) : 1;
-      return runner_.plan(loader.next(), random_of(event.round, i), factor);
+      return runner_.plan(loader.next(), random_of(event_.round, i), factor);
     });
-    std::vector<Tensor> history;
-    event.pictures = 0;
-    for (int64_t i = 1; i <= loader.steps(); ++i) {
+    aligned_ = loader.aligns() && options_.lambda_adv > 0;
+    while (static_cast<int64_t>(history_.size()) < loader.steps()) {
+      snapshots_.pass([this] { return snapshot(); });
       const StepPlan plan = plans.next();
-      history.push_back(runner_.run(plan));
-      event.pictures += ensemble_.size() * runner_.pictures(plan);
-      observer_.on_step({event.round, event.rounds, i, loader.steps()});
+      history_.push_back(runner_.run(plan));
+      event_.pictures += ensemble_.size() * runner_.pictures(plan);
+      observer_.on_step({event_.round, event_.rounds, static_cast<int64_t>(history_.size()), loader.steps()});
     }
-    const bool aligned = loader.aligns() && options_.lambda_adv > 0;
-    event.losses = means_of(at::stack(history), ensemble_.size(), aligned, event.round);
-    event.phases.training = seconds_since(start);
+    snapshots_.pass([this] { return snapshot(); });
+    event_.trained = &selection_;
+    event_.losses = mean_losses();
+  }
+
+  MeanLosses mean_losses() const { return means_of(at::stack(history_), ensemble_.size(), aligned_, event_.round); }
+
+  // In the midst of a round. An error where its losses are not finite: what led there is not worth keeping.
+  Snapshot snapshot() const {
+    Snapshot now;
+    now.facts = {{"round", event_.round},
+                 {"pictures", event_.pictures},
+                 {"initial_confident", event_.initial_confident},
+                 {"seconds", seconds_since(start_)}};
+    now.tensors = {{"confident", selection_.confident},
+                   {"unconfident", selection_.unconfident},
+                   {"label", selection_.label},
+                   {"weights", weights_}};
+    if (!history_.empty()) {
+      mean_losses();
+      now.tensors.push_back({"losses_of_the_round", at::stack(history_)});
+    }
+    now.add("step.", runner_.state());
+    now.add("", ensemble_.state());
+    return now;
+  }
+
+  void restore(const Snapshot& left_off) {
+    event_.round = left_off.integer("round");
+    event_.pictures = left_off.integer("pictures");
+    event_.initial_confident = left_off.integer("initial_confident");
+    start_ -= std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(left_off.facts.value("seconds", 0.0)));
+    const auto here = [&](const char* name) { return left_off.at(name).to(images_.device()); };
+    selection_ = {here("label"), here("confident"), here("unconfident")};
+    if (selection_.label.numel() != images_.size())
+      input_error("the checkpoint is of {} pictures, and there are {}; start over with --restart",
+                  selection_.label.numel(), images_.size());
+    weights_ = here("weights");
+    if (const Tensor* history = left_off.find("losses_of_the_round")) history_ = history->to(images_.device()).unbind();
+    left_off.restore("step.", runner_.state());
+    left_off.restore("", ensemble_.state());
   }
 
   StepRandom random_of(int64_t round, int64_t step) const {
@@ -212,24 +267,32 @@ class Adaptation {
             Random(seed, Purpose::kMixup, {r, i}), Random(seed, Purpose::kDropout, {r, i})};
   }
 
-  void report(RoundEvent& event, const TargetState& state, Clock::time_point start) {
+  void report(const TargetState& state) {
     ensemble_.mixture = weighted_mixture(state.weights, options_.aggregation.space, options_.aggregation.scale);
     synchronise(images_.device());
-    event.seconds = seconds_since(start);
-    event.ensemble = &ensemble_;
-    event.features = state.features;
-    event.logits = state.logits;
-    event.probabilities = state.probabilities;
-    event.score = state.score;
-    event.weights = state.weights;
-    observer_.on_round(event);
+    event_.seconds = seconds_since(start_);
+    event_.ensemble = &ensemble_;
+    event_.features = state.features;
+    event_.logits = state.logits;
+    event_.probabilities = state.probabilities;
+    event_.score = state.score;
+    event_.weights = state.weights;
+    observer_.on_round(event_);
   }
 
   Ensemble& ensemble_;
   const SelectiveOptions& options_;
   Observer& observer_;
+  Snapshots& snapshots_;
   DeviceImages images_;
   StepRunner runner_;
+  RoundEvent event_;
+  Clock::time_point start_;  // of the round
+  // Of the round: what it trains on, the domain weights it began with, the losses of its steps.
+  Selection selection_;
+  Tensor weights_;
+  std::vector<Tensor> history_;
+  bool aligned_ = false;
 };
 
 }  // namespace
@@ -273,18 +336,20 @@ Selection select_for_round(const TargetState& state, int64_t initial, int64_t ro
   return select_confident(state.score, std::clamp<int64_t>(count, 2, total));
 }
 
-void SelectiveSelfTraining::adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer) {
-  Adaptation(ensemble, target, options_, observer).run([&](const TargetState& state, int64_t initial, int64_t round) {
-    return select_for_round(state, initial, round, options_);
-  });
+void SelectiveSelfTraining::adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer,
+                                  Snapshots& snapshots) {
+  Adaptation(ensemble, target, options_, observer, snapshots)
+      .run([&](const TargetState& state, int64_t initial, int64_t round) {
+        return select_for_round(state, initial, round, options_);
+      });
 }
 
 void adapt_with_oracle(Ensemble& ensemble, const ImageSet& target, const Labels& oracle,
-                       const SelectiveOptions& options, Observer& observer) {
+                       const SelectiveOptions& options, Observer& observer, Snapshots& snapshots) {
   if (static_cast<int64_t>(oracle.values.size()) != target.size())
     input_error("the oracle has {} labels for {} target pictures", oracle.values.size(), target.size());
   const Tensor truth = torch::tensor(oracle.values, torch::kInt64).to(ensemble.sources.front().device());
-  Adaptation(ensemble, target, options, observer).run([&](const TargetState& state, int64_t, int64_t) {
+  Adaptation(ensemble, target, options, observer, snapshots).run([&](const TargetState& state, int64_t, int64_t) {
     Selection selection = select_with_oracle(state.score, truth);
     return selection.confident.size(0) >= 2 ? selection : select_confident(state.score, 2);
   });

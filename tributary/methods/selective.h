@@ -13,7 +13,8 @@ namespace tributary {
 class SelectiveSelfTraining : public Method {
  public:
   explicit SelectiveSelfTraining(SelectiveOptions options) : options_(std::move(options)) {}
-  void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer) override;
+  using Method::adapt;
+  void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Snapshots& snapshots) override;
 
  private:
   SelectiveOptions options_;
@@ -22,7 +23,7 @@ class SelectiveSelfTraining : public Method {
 // The same with the selective oracle in place of the confidence query: it is told the true labels, and trains on
 // exactly the samples whose pseudo-label is right. No method for use, but the ceiling of the selection (Definition 1).
 void adapt_with_oracle(Ensemble& ensemble, const ImageSet& target, const Labels& oracle,
-                       const SelectiveOptions& options, Observer& observer);
+                       const SelectiveOptions& options, Observer& observer, Snapshots& snapshots);
 
 // Everything that is computed on the whole target set once a round (spec 00, section 3).
 struct TargetState {

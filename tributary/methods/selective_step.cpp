@@ -8,6 +8,7 @@
 #include "tributary/adapt/information.h"
 #include "tributary/model/backbone.h"
 #include "tributary/model/layered_source.h"
+#include "tributary/train/snapshot.h"
 
 namespace tributary {
 namespace {
@@ -94,6 +95,10 @@ SelectiveStep::SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options
   adversary_.to(ensemble.sources.front().device());
   for (SourceModel& source : ensemble_.sources)
     for (NamedTensor& frozen : source.classifier_parameters()) frozen.value.set_requires_grad(false);
+}
+
+NamedTensors SelectiveStep::state() const {
+  return joined_state({{"optimiser", optimiser_.state()}, {"adversary", adversary_.state()}});
 }
 
 SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, const Tensor& mixed,

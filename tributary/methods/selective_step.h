@@ -51,6 +51,8 @@ class SelectiveStep {
   void update(const Tensor& rate_factor) { optimiser_.step(rate_factor); }
 
   const Adversary& adversary() const { return adversary_; }
+  // The adversary and what the optimiser keeps.
+  NamedTensors state() const;
 
  private:
   struct Source;

@@ -81,8 +81,13 @@ class SfdaLearner : public Learner {
   std::vector<std::string> losses() const override { return {"source_labels", "memory_labels", "believed"}; }
   int64_t noises() const override { return 2; }  // the source's own pass, and the other head's
   int64_t refresh_every() const override { return options_.refresh; }
+  NamedTensors state() const override {
+    return joined_state({{"second_head", second_head_.state()},
+                         {"memory", {{"rows", memory_.rows}, {"count", memory_.count}}},
+                         {"optimiser", optimiser_.state()}});
+  }
 
-  void refresh() override {
+  void refresh(int64_t number) override {
     torch::NoGradGuard no_grad;
     std::vector<Tensor> features, probabilities;
     const auto look = [&](const Tensor& pixels, Noise* noise) {
@@ -93,10 +98,9 @@ class SfdaLearner : public Learner {
       probabilities.push_back(logits.to(torch::kFloat32).softmax(1));
     };
     if (options_.memory_training)
-      training_sweep(look);
+      training_sweep(static_cast<uint64_t>(number), look);
     else
       evaluation_sweep(look);
-    ++refreshes_;
     memory_.rebuild(at::cat(features), at::cat(probabilities), options_.absent);
   }
 
@@ -142,10 +146,10 @@ class SfdaLearner : public Learner {
   // As the released code does it: changed pictures, shuffled, in whole batches, with batch statistics and dropout, so
   // that running statistics move too (spec 04, trap 2).
   template <typename Look>
-  void training_sweep(Look look) {
+  void training_sweep(uint64_t number, Look look) {
     const int64_t size = std::min(course_.batch, images_.size());
     const auto stream = [&](Purpose purpose, uint64_t part) {
-      return Random(course_.seed, purpose, {place_, refreshes_, part});
+      return Random(course_.seed, purpose, {place_, number, part});
     };
     Sampler sampler(torch::arange(images_.size()), size, stream(Purpose::kShuffle, 0));
     for (int64_t i = 0; i < images_.size() / size; ++i) {
@@ -166,7 +170,6 @@ class SfdaLearner : public Learner {
   Sgd optimiser_;
   BatchNorm* stem_ = nullptr;
   bool stem_was_frozen_ = false;
-  uint64_t refreshes_ = 0;
 };
 
 class Sfda : public LearnedMethod {

@@ -32,6 +32,10 @@ class ShotLearner : public Learner {
     labels_.copy_(centroid_labels(with_one_normalised(own.features), own.logits.softmax(1)));
   }
 
+  NamedTensors state() const override {
+    return joined_state({{"optimiser", optimiser_.state()}, {"labels", {{"", labels_}}}});
+  }
+
   Tensor step(const TargetBatch& batch) override {
     Tensor logits;
     {

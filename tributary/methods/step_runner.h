@@ -36,6 +36,9 @@ class StepRunner {
   // One step; its losses are on the device.
   StepLosses run(const StepPlan& plan);
 
+  // What steps keep from one to the next, beside the sources.
+  NamedTensors state() const { return step_.state(); }
+
   // Pictures that a step sends through every source.
   int64_t pictures(const StepPlan& plan) const;
 

@@ -10,6 +10,14 @@ int64_t Ensemble::joint_width() const {
   return width;
 }
 
+NamedTensors Ensemble::state() const {
+  NamedTensors all;
+  for (size_t j = 0; j < sources.size(); ++j)
+    for (const NamedTensor& tensor : sources[j].state())
+      all.push_back({fmt::format("source.{}.{}", j, tensor.name), tensor.value});
+  return all;
+}
+
 void Ensemble::to(torch::Device device) {
   for (SourceModel& source : sources) source.to(device);
 }

@@ -16,6 +16,8 @@ struct Ensemble {
   const std::vector<std::string>& classes() const { return sources.front().info().classes; }
   const Framing& framing() const { return sources.front().info().framing; }
   int64_t joint_width() const;  // sum of the feature widths
+  // Every parameter and buffer of all sources: "source.0." and its name in model files.
+  NamedTensors state() const;
   void to(torch::Device device);
 };
 

@@ -120,7 +120,7 @@ RoundHistory read_round(const std::string& path) {
 
 void HistoryObserver::on_round(const RoundEvent& event) {
   const torch::NoGradGuard no_grad;
-  if (event.round == 0) begin(*event.ensemble);
+  if (event.round == 0 || !fs::exists(folder_.file("history/run.json"))) begin(*event.ensemble);
   const int64_t n = event.probabilities.size(0);
   const bool denoised = event.score.defined();
   const auto [confidence, label] = (denoised ? event.score : event.probabilities).max(-1);

@@ -46,6 +46,14 @@ void ProgressObserver::on_round(const RoundEvent& event) {
   facts_ = fmt::format("confident {} {} of {}", sparkline(confident_), thousands(confident), facts_);
 }
 
+void ProgressObserver::save(nlohmann::json& state) const {
+  state["shown_confident"] = confident_;
+}
+
+void ProgressObserver::restore(const nlohmann::json& state) {
+  confident_ = state.at("shown_confident").get<std::vector<double>>();
+}
+
 nlohmann::json round_metrics(const RoundEvent& event) {
   nlohmann::json object = {{"round", event.round},
                            {"rounds", event.rounds},
@@ -93,6 +101,14 @@ void AccuracyObserver::on_round(const RoundEvent& event) {
   rounds_.push_back(accuracy_of(combine(evaluate_logits(*event.ensemble, images_), event.ensemble->mixture), label_));
 }
 
+void AccuracyObserver::save(nlohmann::json& state) const {
+  state["accuracy"] = rounds_;
+}
+
+void AccuracyObserver::restore(const nlohmann::json& state) {
+  rounds_ = state.at("accuracy").get<std::vector<double>>();
+}
+
 TensorBoardObserver::TensorBoardObserver(const std::string& folder, const AccuracyObserver* accuracy, Clock clock)
     : clock_(clock ? std::move(clock) : system_time), file_(folder, clock_()), accuracy_(accuracy) {}
 
@@ -115,6 +131,14 @@ void TensorBoardObserver::add_bound(const nlohmann::json& terms) {
 void LabelFreePick::on_round(const RoundEvent& event) {
   torch::NoGradGuard no_grad;
   losses_.push_back(information_loss(event.probabilities).item<double>());
+}
+
+void LabelFreePick::save(nlohmann::json& state) const {
+  state["information_loss"] = losses_;
+}
+
+void LabelFreePick::restore(const nlohmann::json& state) {
+  losses_ = state.at("information_loss").get<std::vector<double>>();
 }
 
 int64_t LabelFreePick::round() const {

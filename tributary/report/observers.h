@@ -22,6 +22,8 @@ class ProgressObserver : public Observer {
   explicit ProgressObserver(Progress& progress) : progress_(progress) {}
   void on_step(const StepEvent& event) override;
   void on_round(const RoundEvent& event) override;
+  void save(nlohmann::json& state) const override;
+  void restore(const nlohmann::json& state) override;
 
  private:
   Progress& progress_;
@@ -48,6 +50,8 @@ class AccuracyObserver : public Observer {
  public:
   AccuracyObserver(const LabelledImages& test, torch::Device device);
   void on_round(const RoundEvent& event) override;
+  void save(nlohmann::json& state) const override;
+  void restore(const nlohmann::json& state) override;
 
   double last() const { return rounds_.back(); }
   double oracle_best() const;
@@ -84,6 +88,8 @@ class TensorBoardObserver : public Observer {
 class LabelFreePick : public Observer {
  public:
   void on_round(const RoundEvent& event) override;
+  void save(nlohmann::json& state) const override;
+  void restore(const nlohmann::json& state) override;
   int64_t round() const;
 
  private:

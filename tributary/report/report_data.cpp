@@ -120,7 +120,7 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
     input_error("{} adapted to {} pictures, but there are {} now; put them back or make the report without them",
                 subject.run, thousands(n), thousands(subject.pictures->size()));
   const toml::table config = toml::parse(read_text(subject.run + "/config.toml"));
-  const bool finished = std::filesystem::exists(subject.run + "/DONE");
+  const bool finished = std::filesystem::exists(subject.run + "/summary.json");
   const nlohmann::json summary =
       finished ? nlohmann::json::parse(read_text(subject.run + "/summary.json")) : nlohmann::json::object();
   const ReportParts parts{history, truth_of(subject, history)};

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
@@ -13,8 +14,25 @@
 namespace tributary {
 
 namespace fs = std::filesystem;
+namespace {
 
-RunFolder::RunFolder(std::string path, std::string config) : path_(std::move(path)), config_(std::move(config)) {
+// The lines of the rounds before `round`; one that was cut off is not among them.
+std::string metrics_before(const std::string& path, int64_t round) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return {};
+  std::stringstream lines(read_text(path));
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (object.is_object() && object.value("round", round) < round) kept += line + "\n";
+  }
+  return kept;
+}
+
+}  // namespace
+
+RunFolder::RunFolder(std::string path, std::string config, bool restart)
+    : path_(std::move(path)), config_(std::move(config)), restart_(restart) {
   std::error_code error;
   if (!fs::exists(path_, error)) {
     require_writable_target(path_);
@@ -27,17 +45,30 @@ RunFolder::RunFolder(std::string path, std::string config) : path_(std::move(pat
     require_writable_target(file("config.toml"));
     return;
   }
+  if (restart_) return;
   const auto lines = differences(read_text(file("config.toml")), config_);
   if (!lines.empty())
-    input_error("{} holds another run ({}); give another folder with --run, for a table with --out", path_,
-                fmt::join(lines, "; "));
+    input_error("{} holds another run ({}); give another folder with --run, for a table with --out, or say --restart",
+                path_, fmt::join(lines, "; "));
   finished_ = fs::exists(file("DONE"), error);
 }
 
-void RunFolder::begin() {
+void RunFolder::take() {
   make_folder(path_);
+  lock_ = std::make_unique<FolderLock>(path_);
+  remove_leftovers(path_);
+  remove_leftovers(file("history"));
+}
+
+void RunFolder::begin(int64_t round) {
+  if (!lock_) take();
+  // What a run writes at its end is that of an earlier one until then.
+  std::error_code error;
+  for (const char* last : {"DONE", "summary.json", "model.safetensors", "predictions.csv", "bound.jsonl"})
+    fs::remove(file(last), error);
   write_file_atomically(file("config.toml"), config_);
-  metrics_.open(file("metrics.jsonl"), std::ios::trunc);
+  write_file_atomically(file("metrics.jsonl"), round > 0 ? metrics_before(file("metrics.jsonl"), round) : "");
+  metrics_.open(file("metrics.jsonl"), std::ios::app);
   if (!metrics_) work_error("cannot write {}", file("metrics.jsonl"));
 }
 
@@ -46,8 +77,11 @@ void RunFolder::add_metrics(const nlohmann::json& object) {
   if (!metrics_) work_error("cannot write {}; is the disk full?", file("metrics.jsonl"));
 }
 
-void RunFolder::finish(const nlohmann::json& summary) {
+void RunFolder::add_summary(const nlohmann::json& summary) {
   write_file_atomically(file("summary.json"), summary.dump(2) + "\n");
+}
+
+void RunFolder::finish() {
   write_file_atomically(file("DONE"), "");
   finished_ = true;
 }

@@ -9,38 +9,48 @@
 //   report.html        the page made of it
 //   bound.jsonl        the terms of the bound, one object a round
 //   events.out.…       curves for TensorBoard
-//   DONE               written last, but for the report
+//   checkpoint/        where an unfinished run goes on
+//   DONE               written last
 //
-// The same command on a finished run says so; another configuration on the same folder is refused.
+// The same command on a finished run says so, and on an unfinished one goes on; another configuration on the same
+// folder is refused.
 #pragma once
 
 #include <fstream>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "tributary/base/folder_lock.h"
 
 namespace tributary {
 
 class RunFolder {
  public:
   // Looks at `path` without changing anything. `config` is the TOML text of this run. An InputError if the folder holds
-  // another run (with the differences) or something else, or cannot be made.
-  RunFolder(std::string path, std::string config);
+  // another run (with the differences) or something else, or cannot be made. With `restart` a run that is there, of
+  // whatever configuration, counts as none.
+  RunFolder(std::string path, std::string config, bool restart = false);
 
   bool finished() const { return finished_; }
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
-  // Makes the folder and writes config.toml; metrics of an interrupted run are begun anew.
-  void begin();
+  // Makes the folder and keeps other processes out of it.
+  void take();
+  // Writes config.toml. Goes on with the metrics of an interrupted run from `round` on; 0 begins anew.
+  void begin(int64_t round = 0);
   void add_metrics(const nlohmann::json& object);
-  // Writes the summary and the mark of a finished run.
-  void finish(const nlohmann::json& summary);
+  void add_summary(const nlohmann::json& summary);
+  // Writes the mark of a finished run.
+  void finish();
   // The summary of a finished run.
   nlohmann::json summary() const;
 
  private:
   std::string path_, config_;
-  bool finished_ = false;
+  bool restart_, finished_ = false;
+  std::unique_ptr<FolderLock> lock_;
   std::ofstream metrics_;
 };
 

@@ -41,6 +41,15 @@ Adam::Adam(const std::vector<AdamGroup>& groups, AdamOptions options) : options_
   steps_ = torch::zeros({}, at::device(parameters_.front().device()).dtype(torch::kFloat64));
 }
 
+NamedTensors Adam::state() const {
+  NamedTensors all = {{"steps", steps_}};
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    all.push_back({fmt::format("first.{}", i), groups_[i].first});
+    all.push_back({fmt::format("second.{}", i), groups_[i].second});
+  }
+  return all;
+}
+
 void Adam::step(const std::vector<Tensor>& gradients, const Tensor& factor, const Tensor& active) {
   TRIBUTARY_CHECK(gradients.size() == parameters_.size(), "{} gradients for {} parameters", gradients.size(),
                   parameters_.size());

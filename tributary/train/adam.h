@@ -29,6 +29,9 @@ class Adam {
   // All of them, group by group: the order of the gradients that `step` takes.
   const std::vector<Tensor>& parameters() const { return parameters_; }
 
+  // What it keeps from step to step, beside the parameters.
+  NamedTensors state() const;
+
   // One step with a gradient for every parameter. Rates are multiplied with `factor`, float [] on the device. Where
   // `active`, float [] too, is given and zero, parameters and moments stay as they are to the last bit.
   void step(const std::vector<Tensor>& gradients, const Tensor& factor = {}, const Tensor& active = {});

@@ -59,7 +59,7 @@ Tensor soft_distillation_loss(const Tensor& logits, const Tensor& teacher, doubl
 }
 
 void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target, const DistillationOptions& options,
-             uint64_t seed, const std::function<void(const DistillationProgress&)>& progress) {
+             uint64_t seed, Snapshots& snapshots, const std::function<void(const DistillationProgress&)>& progress) {
   if (target.size() < 2) input_error("distillation needs at least 2 pictures, there are {}", target.size());
   const Architecture& network = architecture(student.info().architecture);
   const int64_t batch = options.batch > 0 ? std::max<int64_t>(options.batch, 2) : network.photographs ? 32 : 64;
@@ -75,23 +75,42 @@ void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target, c
   const int64_t steps = epochs * batches_a_sweep(images.size(), batch);
   const int64_t interval = std::max<int64_t>(1, steps / 10);
   double shown = NAN;
-  for (int64_t i = 1; i <= steps; ++i) {
+  int64_t done = 0;
+  Tensor loss;  // of the last step
+  const auto look = [&] {
+    shown = loss.item<double>();
+    if (!std::isfinite(shown))
+      work_error("step {}: the loss is not finite; try a smaller learning rate (--rate)", done);
+  };
+  const auto snapshot = [&] {
+    if (loss.defined()) look();
+    Snapshot now;
+    now.facts = {{"step", done}};
+    now.add("student.", student.state());
+    now.add("optimiser.", optimiser.state());
+    return now;
+  };
+  if (const Snapshot* left_off = snapshots.found()) {
+    for (; done < left_off->integer("step"); ++done) sampler.next();
+    left_off->restore("student.", student.state());
+    left_off->restore("optimiser.", optimiser.state());
+  }
+  while (done < steps) {
+    snapshots.pass(snapshot);
+    const int64_t i = done + 1;
     const auto step = static_cast<uint64_t>(i);
     const Tensor index = upload(sampler.next(), device);
     const Tensor pixels = images.augmented(index, augmentation, Random(seed, Purpose::kAugment, {step}));
     const Tensor teacher = unchanged.defined() ? unchanged.index_select(0, index) : teach(teachers, pixels);
     Noise noise(Random(seed, Purpose::kDropout, {step}), device);
     const Tensor logits = student.classify(student.features(normalise(pixels, student.info().normalisation), &noise));
-    const Tensor loss = options.labels == TeacherLabels::kHard
-                            ? hard_distillation_loss(logits, teacher)
-                            : soft_distillation_loss(logits, teacher, options.temperature);
+    loss = options.labels == TeacherLabels::kHard ? hard_distillation_loss(logits, teacher)
+                                                  : soft_distillation_loss(logits, teacher, options.temperature);
     optimiser.zero_gradients();
     loss.backward();
     optimiser.step(decay_factor(i, steps));
-    if (i % interval == 0 || i == steps) {
-      shown = loss.item<double>();
-      if (!std::isfinite(shown)) work_error("step {}: the loss is not finite; try a smaller learning rate (--rate)", i);
-    }
+    done = i;
+    if (i % interval == 0 || i == steps) look();
     if (progress) progress({i, steps, shown});
   }
 }

@@ -11,6 +11,7 @@
 #include "tributary/model/ensemble.h"
 #include "tributary/train/batches.h"
 #include "tributary/train/sgd.h"
+#include "tributary/train/snapshots.h"
 
 namespace tributary {
 
@@ -43,7 +44,16 @@ struct DistillationProgress {
 };
 
 // Trains `student` in place, on the device it is on and the teachers are on. It must take the same pictures as they.
+// Goes on from where `snapshots` says an interrupted distillation left off.
 void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target, const DistillationOptions& options,
-             uint64_t seed, const std::function<void(const DistillationProgress&)>& progress = {});
+             uint64_t seed, Snapshots& snapshots,
+             const std::function<void(const DistillationProgress&)>& progress = {});
+// The same in one go.
+inline void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target,
+                    const DistillationOptions& options, uint64_t seed,
+                    const std::function<void(const DistillationProgress&)>& progress = {}) {
+  Snapshots none;
+  distill(student, teachers, target, options, seed, none, progress);
+}
 
 }  // namespace tributary

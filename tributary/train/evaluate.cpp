@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tributary/base/interrupt.h"
 #include "tributary/model/accelerator.h"
 
 namespace tributary {
@@ -18,6 +19,7 @@ std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages
   std::vector<std::vector<Tensor>> features(sources.size()), logits(sources.size());
   const int64_t batch = evaluation_batch(images);
   for (Sweep sweep(images, batch); !sweep.done();) {
+    check_interrupt();
     const std::vector<Tensor> x = views(sweep.next(), sources);
     const NoAlgorithmSearch quick(x.front().size(0) != batch);
     for (size_t j = 0; j < sources.size(); ++j) {

@@ -1,5 +1,7 @@
 #include "tributary/train/sgd.h"
 
+#include <fmt/format.h>
+
 #include "tributary/model/accelerator.h"
 
 namespace tributary {
@@ -24,6 +26,14 @@ Sgd::Sgd(std::vector<SgdGroup> groups, SgdOptions options) : options_(options) {
 void Sgd::zero_gradients() {
   for (Group& group : groups_)
     for (Tensor& parameter : group.parameters) parameter.mutable_grad() = Tensor();
+}
+
+NamedTensors Sgd::state() const {
+  NamedTensors all;
+  for (size_t i = 0; i < groups_.size(); ++i)
+    for (size_t k = 0; k < groups_[i].velocity.size(); ++k)
+      all.push_back({fmt::format("velocity.{}.{}", i, k), groups_[i].velocity[k]});
+  return all;
 }
 
 template <typename Update>

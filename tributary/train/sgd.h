@@ -34,6 +34,9 @@ class Sgd {
   // The same with a factor that lies on the device, float [].
   void step(const Tensor& factor);
 
+  // What it keeps from step to step, beside the parameters.
+  NamedTensors state() const;
+
  private:
   struct Group {
     std::vector<Tensor> parameters, velocity;

@@ -76,8 +76,13 @@ void BestCopy::offer(double accuracy, const SourceModel& model) {
   state_ = copy_of(model.state());
 }
 
+void BestCopy::resume(double accuracy, NamedTensors state) {
+  accuracy_ = accuracy;
+  state_ = std::move(state);
+}
+
 double train_source(SourceModel& model, const LabelledImages& training, const LabelledImages& validation,
-                    const SourceTrainingOptions& options, uint64_t seed,
+                    const SourceTrainingOptions& options, uint64_t seed, Snapshots& snapshots,
                     const std::function<void(const SourceTrainingProgress&)>& progress) {
   if (training.images.size() < 2)
     input_error("training needs at least 2 pictures, there are {}", training.images.size());
@@ -119,21 +124,57 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   const OwnStream stream(device);
   BestCopy best;
   double accuracy = -1;
-  for (int64_t i = 1; i <= steps; ++i) {
+  int64_t done = 0;
+  Tensor loss;  // of the last step
+  const auto require_finite = [&] {
+    if (loss.defined() && !std::isfinite(loss.item<double>()))
+      work_error("step {}: the loss is not finite; try smaller learning rates (--rate-backbone, --rate-head)", done);
+  };
+  int64_t validated = 0;  // the step after which the validation split was looked at last
+  const auto snapshot = [&] {
+    require_finite();
+    Snapshot now;
+    now.facts = {{"step", done}, {"validated", validated}, {"accuracy", accuracy}, {"best_accuracy", best.accuracy()}};
+    now.add("model.", model.state());
+    now.add("optimiser.", optimiser.state());
+    now.add("best.", best.state());
+    return now;
+  };
+  if (const Snapshot* left_off = snapshots.found()) {
+    for (; done < left_off->integer("step"); ++done) sampler.next();
+    validated = left_off->integer("validated");
+    left_off->restore("model.", model.state());
+    left_off->restore("optimiser.", optimiser.state());
+    accuracy = left_off->facts.value("accuracy", -1.0);
+    if (const double known = left_off->facts.value("best_accuracy", -1.0); known >= 0) {
+      NamedTensors copy = copy_of(model.state());
+      left_off->restore("best.", copy);
+      best.resume(known, std::move(copy));
+    }
+  }
+  const auto validate = [&] {
+    require_finite();
+    accuracy = accuracy_of(evaluate(model, validation_images, mixed).logits, validation_label);
+    best.offer(accuracy, model);
+    validated = done;
+  };
+  while (done < steps || validated < steps) {
+    if (validated < done && (done % interval == 0 || done == steps)) {
+      snapshots.during(snapshot, validate);
+      if (progress) progress({done, steps, accuracy});
+      continue;
+    }
+    snapshots.pass(snapshot);
+    const int64_t i = done + 1;
     const auto step = static_cast<uint64_t>(i);
     const Tensor rows = sampler.next();
     moving = Random(seed, Purpose::kAugment, {step});
     StepPlan plan({rows, images.draw_cut(rows.size(0), augmentation, moving)},
                   {static_cast<float>(decay_factor(i, steps))}, {Random(seed, Purpose::kDropout, {step})});
     if (!images.resident() && !moves) plan.carry(images.fetch(rows));
-    const Tensor loss = recorded.run(plan, /*usual=*/rows.size(0) == options.batch);
-    if (i % interval == 0 || i == steps) {
-      if (!std::isfinite(loss.item<double>()))
-        work_error("step {}: the loss is not finite; try smaller learning rates (--rate-backbone, --rate-head)", i);
-      accuracy = accuracy_of(evaluate(model, validation_images, mixed).logits, validation_label);
-      best.offer(accuracy, model);
-    }
-    if (progress) progress({i, steps, accuracy});
+    loss = recorded.run(plan, /*usual=*/rows.size(0) == options.batch);
+    done = i;
+    if (progress) progress({done, steps, accuracy});
   }
   if (options.checkpoint == KeptIterate::kLast) return accuracy;
   best.restore(model);

@@ -12,6 +12,7 @@
 #include "tributary/train/batches.h"
 #include "tributary/train/precision.h"
 #include "tributary/train/sgd.h"
+#include "tributary/train/snapshots.h"
 
 namespace tributary {
 
@@ -48,6 +49,9 @@ class BestCopy {
  public:
   void offer(double accuracy, const SourceModel& model);
   double accuracy() const { return accuracy_; }
+  const NamedTensors& state() const { return state_; }
+  // Goes on from an earlier copy.
+  void resume(double accuracy, NamedTensors state);
   void restore(SourceModel& model) const { model.restore(state_); }
 
  private:
@@ -60,9 +64,17 @@ struct SourceTrainingProgress {
   double accuracy;  // on the validation split at its last look, negative before the first
 };
 
-// Trains `model` in place, on the device it is on, and returns its validation accuracy.
+// Trains `model` in place, on the device it is on, and returns its validation accuracy. Goes on from where `snapshots`
+// says an interrupted training left off.
 double train_source(SourceModel& model, const LabelledImages& training, const LabelledImages& validation,
-                    const SourceTrainingOptions& options, uint64_t seed,
+                    const SourceTrainingOptions& options, uint64_t seed, Snapshots& snapshots,
                     const std::function<void(const SourceTrainingProgress&)>& progress = {});
+// The same in one go.
+inline double train_source(SourceModel& model, const LabelledImages& training, const LabelledImages& validation,
+                           const SourceTrainingOptions& options, uint64_t seed,
+                           const std::function<void(const SourceTrainingProgress&)>& progress = {}) {
+  Snapshots none;
+  return train_source(model, training, validation, options, seed, none, progress);
+}
 
 }  // namespace tributary

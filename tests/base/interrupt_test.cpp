@@ -1,0 +1,83 @@
+#include "tributary/base/interrupt.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/support/temp_dir.h"
+#include "tributary/base/error.h"
+#include "tributary/base/folder_lock.h"
+#include "tributary/base/process.h"
+
+namespace tributary {
+namespace {
+
+bool readable(int descriptor) {
+  pollfd waiting{descriptor, POLLIN, 0};
+  return poll(&waiting, 1, 0) == 1;
+}
+
+TEST(Interrupt, IsFoundByThoseWhoLook) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    catch_interrupts();
+    EXPECT_NO_THROW(check_interrupt());
+    EXPECT_FALSE(readable(interrupt_descriptor()));
+    raise(signal);
+    EXPECT_TRUE(readable(interrupt_descriptor()));
+    try {
+      check_interrupt();
+      ADD_FAILURE();
+    } catch (const Interrupted& interrupted) {
+      EXPECT_EQ(interrupted.exit_code(), 128 + signal);
+    }
+    forget_interrupt();
+    EXPECT_NO_THROW(check_interrupt());
+    EXPECT_FALSE(readable(interrupt_descriptor()));
+  }
+}
+
+using InterruptDeathTest = ::testing::Test;
+
+TEST(InterruptDeathTest, TheSecondEndsTheProgramAtOnce) {
+  const auto twice = [] {
+    catch_interrupts();
+    raise(SIGINT);
+    raise(SIGTERM);  // another kind is not a second one
+    raise(SIGINT);
+  };
+  EXPECT_EXIT(twice(), ::testing::KilledBySignal(SIGINT), "");
+}
+
+TEST(InterruptDeathTest, WorkThatDoesNotLookIsGivenUp) {
+  const auto deaf = [] {
+    catch_interrupts();
+    raise(SIGTERM);
+    for (;;) pause();
+  };
+  EXPECT_EXIT(deaf(), ::testing::ExitedWithCode(143), "what was kept before it stands");
+}
+
+TEST(Process, IsAskedToStopWhenWeAre) {
+  catch_interrupts();
+  raise(SIGTERM);
+  // Would wait for ever.
+  const Finished finished = run_process({"sh", "-c", "exec sleep 600"});
+  forget_interrupt();
+  EXPECT_EQ(finished.code, 128 + SIGTERM);
+}
+
+TEST(FolderLock, LetsOneInAtATime) {
+  const test::TempDir folder;
+  const std::chrono::milliseconds soon(50);
+  {
+    const FolderLock first(folder.path(), soon);
+    const std::string message = test::message_of<InputError>([&] { const FolderLock second(folder.path(), soon); });
+    EXPECT_NE(message.find("in use by another process"), std::string::npos) << message;
+  }
+  const FolderLock third(folder.path(), soon);
+  EXPECT_THROW(FolderLock(folder / "missing", soon), InputError);
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,214 @@
+// Killed, asked to stop or out of room at any moment, and run again: the result is that of a run that was left alone.
+//
+// TRIBUTARY_KILLS says how many times each command is killed (scripts/kill-runs takes many), TRIBUTARY_KILL_SEED at
+// which moments.
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <random>
+
+#include "tests/support/watched_program.h"
+
+namespace tributary {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+int64_t number_from(const char* variable, int64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text ? std::atoll(text) : otherwise;
+}
+
+struct Job {
+  std::string name;
+  std::string command;               // writes into out/
+  std::vector<std::string> results;  // in out/
+};
+
+std::ostream& operator<<(std::ostream& out, const Job& job) {
+  return out << job.name;
+}
+
+const std::string kEveryStep = " --threads 1 --save-every 0 ";
+const std::string kAdapt =
+    "adapt --source signs.safetensors --source postal.safetensors --target data/street/train-images.idx --test "
+    "data/street/test-images.idx --run out --batch 16 --points 20" +
+    kEveryStep;
+const std::vector<std::string> kRun = {"model.safetensors", "predictions.csv"};
+
+const std::vector<Job> kJobs = {
+    {"Train",
+     "train --data data/signs/train-images.idx --architecture lenet --epochs 8 --batch 16 --out out/model.safetensors" +
+         kEveryStep,
+     {"model.safetensors"}},
+    {"Selective", kAdapt + "--rounds 2 --inner-epochs 1", kRun},
+    {"Sfda", kAdapt + "--method sfda --sfda-steps 6 --sfda-refresh 2 --no-report", kRun},
+    {"Decision", kAdapt + "--method decision --epochs 2 --no-history", kRun},
+    {"Distill",
+     "distill mixture.safetensors --target data/street/train-images.idx --epochs 6 --batch 16 --out "
+     "out/student.safetensors" +
+         kEveryStep,
+     {"student.safetensors"}},
+    {"Bench",
+     "bench digits --pictures 30 --methods shot,selective --targets street --source-epochs 1 --epochs 1 --rounds 1 "
+     "--inner-epochs 1 --jobs 2 --out out" +
+         kEveryStep,
+     {"table.csv", "sources/signs-seed0.safetensors", "runs/shot-street-seed0/model.safetensors",
+      "runs/shot-street-seed0/predictions.csv", "runs/selective-street-seed0/model.safetensors"}},
+};
+
+// Made once: pictures, two sources, a mixture.
+const test::TempDir& workshop() {
+  static const test::TempDir* const folder = [] {
+    auto* const made = new test::TempDir;  // gone with the process
+    const auto run = [&](const std::string& arguments) {
+      const test::Outcome outcome = test::run_program(*made, arguments);
+      if (outcome.code != 0) throw std::runtime_error(arguments + ": " + outcome.err);
+    };
+    run("data make digits data --pictures 40 --test-pictures 20");
+    for (const std::string name : {"signs", "postal"})
+      run("train --data data/" + name + "/train-images.idx --architecture lenet --epochs 1 --threads 1 --out " + name +
+          ".safetensors");
+    run("adapt --source signs.safetensors --source postal.safetensors --target data/street/train-images.idx --rounds 1 "
+        "--inner-epochs 1 --no-report --threads 1 --run mixture");
+    fs::rename(*made / "mixture/model.safetensors", *made / "mixture.safetensors");
+    return made;
+  }();
+  return *folder;
+}
+
+class Interruption : public ::testing::TestWithParam<Job> {
+ protected:
+  Interruption() : random_(static_cast<uint64_t>(number_from("TRIBUTARY_KILL_SEED", std::random_device()()))) {}
+
+  // A place to work in, with everything that commands read.
+  std::string place(const std::string& name) const {
+    const std::string folder = folder_.folder(name);
+    for (const char* thing : {"data", "signs.safetensors", "postal.safetensors", "mixture.safetensors"})
+      fs::create_symlink(workshop() / thing, folder + "/" + thing);
+    return folder;
+  }
+
+  int64_t below(int64_t bound) { return std::uniform_int_distribution<int64_t>(0, bound - 1)(random_); }
+
+  // Runs the command without a blow and returns the number of changes it made.
+  int64_t leave_alone(const std::string& folder) const {
+    const test::Ending ending = test::run_watched(folder, GetParam().command);
+    EXPECT_EQ(ending.code, 0) << ending.err;
+    return ending.changes;
+  }
+
+  // What the command makes when it is left alone, and in how many changes; found out once.
+  struct Whole {
+    int64_t changes = 0;
+    std::map<std::string, std::string> results;
+  };
+  const Whole& whole() const {
+    static std::map<std::string, Whole> known;
+    Whole& own = known[GetParam().name];
+    if (own.changes > 0) return own;
+    const std::string folder = place("whole");
+    own.changes = leave_alone(folder);
+    for (const std::string& file : GetParam().results) own.results[file] = test::file_text(folder + "/out/" + file);
+    return own;
+  }
+
+  void expect_whole(const std::string& folder) const {
+    for (const auto& [file, text] : whole().results) {
+      EXPECT_FALSE(text.empty()) << file;
+      EXPECT_TRUE(test::file_text(folder + "/out/" + file) == text) << file << " differs";
+    }
+    for (const auto& entry : fs::recursive_directory_iterator(folder + "/out"))
+      EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
+  }
+
+  const test::TempDir folder_;
+  std::mt19937_64 random_;
+};
+
+TEST_P(Interruption, KilledAtRandomMomentsItEndsTheSame) {
+  const std::string cut = place("cut");
+  const int64_t changes = whole().changes;
+  for (int64_t kills = 0; kills < number_from("TRIBUTARY_KILLS", 5);) {
+    const int64_t after = 1 + below(changes);
+    SCOPED_TRACE("killed after " + std::to_string(after) + " of " + std::to_string(changes) + " changes");
+    const test::Ending ending = test::run_watched(cut, GetParam().command, test::Blow{after, SIGKILL});
+    if (ending.code == 128 + SIGKILL) {
+      ++kills;
+      continue;
+    }
+    ASSERT_EQ(ending.code, 0) << ending.err;
+    expect_whole(cut);
+    fs::remove_all(cut + "/out");
+  }
+  leave_alone(cut);
+  expect_whole(cut);
+}
+
+TEST_P(Interruption, AskedToStopItKeepsItsWorkAndGoesOn) {
+  const std::string cut = place("cut");
+  const int64_t changes = whole().changes;
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const int64_t after = 1 + below(changes * 3 / 4);
+    SCOPED_TRACE("asked after " + std::to_string(after) + " of " + std::to_string(changes) + " changes");
+    const test::Ending ending = test::run_watched(cut, GetParam().command, test::Blow{after, signal});
+    if (ending.code == 0) continue;  // it was as good as done
+    EXPECT_EQ(ending.code, 128 + signal) << ending.err;
+    EXPECT_THAT(ending.err, HasSubstr("interrupted"));
+    EXPECT_LT(ending.seconds_after, 5);
+  }
+  leave_alone(cut);
+  expect_whole(cut);
+}
+
+INSTANTIATE_TEST_SUITE_P(Program, Interruption, ::testing::ValuesIn(kJobs),
+                         [](const auto& info) { return info.param.name; });
+
+// Where it is enough to try some of them.
+class OneInterruption : public Interruption {};
+INSTANTIATE_TEST_SUITE_P(Program, OneInterruption, ::testing::Values(kJobs[0], kJobs[1], kJobs[4]),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(OneInterruption, ToldTwiceItEndsAtOnceWithGoodFiles) {
+  const std::string cut = place("cut");
+  const int64_t changes = whole().changes;
+  const test::Ending ending =
+      test::run_watched(cut, GetParam().command, test::Blow{1 + below(changes * 3 / 4), SIGINT, 2});
+  EXPECT_TRUE(ending.code == 0 || ending.code == 128 + SIGINT) << ending.code << ending.err;
+  leave_alone(cut);
+  expect_whole(cut);
+}
+
+TEST_P(OneInterruption, WithoutRoomItSaysSoAndKeepsWhatItHad) {
+  const std::string cut = place("cut");
+  const int64_t changes = whole().changes;
+  const test::Ending begun = test::run_watched(cut, GetParam().command, test::Blow{changes / 4, SIGTERM});
+  ASSERT_EQ(begun.code, 128 + SIGTERM) << begun.err;
+  constexpr rlim_t kLess = 100'000;  // than a network has
+  const test::Ending full = test::run_watched(cut, GetParam().command, {}, kLess);
+  EXPECT_EQ(full.code, 1) << full.err;
+  EXPECT_THAT(full.err, HasSubstr("File too large; make room and run the same command again"));
+  leave_alone(cut);
+  expect_whole(cut);
+}
+
+TEST_P(OneInterruption, OtherWorkIsRefusedUntilToldToStartOver) {
+  const std::string cut = place("cut");
+  const int64_t changes = whole().changes;
+  const test::Ending begun = test::run_watched(cut, GetParam().command + " --seed 9", test::Blow{changes / 4, SIGTERM});
+  ASSERT_EQ(begun.code, 128 + SIGTERM) << begun.err;
+  const test::Ending other = test::run_watched(cut, GetParam().command);
+  EXPECT_EQ(other.code, 2) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("seed: 9 there, 0 here"));
+  EXPECT_THAT(other.err, HasSubstr("--restart"));
+  const test::Ending anew = test::run_watched(cut, GetParam().command + " --restart");
+  EXPECT_EQ(anew.code, 0) << anew.err;
+  expect_whole(cut);
+}
+
+}  // namespace
+}  // namespace tributary

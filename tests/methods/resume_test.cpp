@@ -1,0 +1,129 @@
+// Every method, interrupted between two steps and taken up again by another process, ends as if nothing had happened.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/support/methods.h"
+#include "tests/support/models.h"
+#include "tests/support/temp_dir.h"
+#include "tributary/methods/selective.h"
+
+namespace tributary {
+namespace {
+
+using test::Recorder;
+
+// Keeps the state at pass number `cut` and ends the work there; counts the passes.
+class Cutting : public Snapshots {
+ public:
+  Cutting(std::string file, int64_t cut) : file_(std::move(file)), cut_(cut) {}
+  void pass(const Take& take) override {
+    if (passes++ != cut_) return;
+    write_snapshot(file_, take());
+    throw Interrupted(SIGTERM);
+  }
+  int64_t passes = 0;
+
+ private:
+  std::string file_;
+  int64_t cut_;
+};
+
+class GoingOn : public Snapshots {
+ public:
+  explicit GoingOn(const std::string& file) : found_(read_snapshot(file)) {}
+  const Snapshot* found() override { return &found_; }
+
+ private:
+  Snapshot found_;
+};
+
+struct Case {
+  std::string name, method, options;
+};
+
+class Resume : public ::testing::TestWithParam<Case> {
+ protected:
+  // Runs the method on fresh sources; the last round, and the models it leads to.
+  std::pair<RoundEvent, NamedTensors> adapted(Snapshots& snapshots) const {
+    Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+    Recorder recorder;
+    method()->adapt(ensemble, test::noise_pictures(18), recorder, snapshots);
+    return {recorder.rounds.back(), copy_of(ensemble.state())};
+  }
+
+  std::unique_ptr<Method> method() const {
+    if (GetParam().method == "selective") {
+      SelectiveOptions options;
+      options.rounds = 2;
+      options.inner_epochs = 1;
+      options.batch = 8;
+      options.alignment.momentum = 0.5;
+      return std::make_unique<SelectiveSelfTraining>(options);
+    }
+    for (const MethodEntry& entry : compared_methods()) {
+      if (entry.name != GetParam().method) continue;
+      OptionTable table;
+      entry.declare(table);
+      table.read_toml_text(GetParam().options, "options.toml");
+      table.apply_toml();
+      return entry.make(test::quick());
+    }
+    throw std::logic_error("no method " + GetParam().method);
+  }
+};
+
+TEST_P(Resume, EndsAsAnUninterruptedRun) {
+  const test::TempDir folder;
+  const std::string file = folder / "kept.safetensors";
+  Cutting never("", -1);
+  const auto [whole, whole_models] = adapted(never);
+  const int64_t passes = never.passes;
+  ASSERT_GT(passes, 6);
+  for (const int64_t cut : {int64_t{1}, passes / 2, passes - 1}) {
+    SCOPED_TRACE("cut at " + std::to_string(cut) + " of " + std::to_string(passes));
+    Cutting cutting(file, cut);
+    ASSERT_THROW(adapted(cutting), Interrupted);
+    GoingOn going_on(file);
+    const auto [last, models] = adapted(going_on);
+    EXPECT_EQ(last.round, whole.round);
+    EXPECT_EQ(last.means, whole.means);
+    EXPECT_EQ(last.losses.cross_entropy, whole.losses.cross_entropy);
+    EXPECT_EQ(last.losses.discriminator, whole.losses.discriminator);
+    EXPECT_EQ(last.pictures, whole.pictures);
+    EXPECT_EQ(last.initial_confident, whole.initial_confident);
+    EXPECT_TRUE(torch::equal(last.probabilities, whole.probabilities));
+    ASSERT_EQ(models.size(), whole_models.size());
+    for (size_t i = 0; i < models.size(); ++i)
+      EXPECT_TRUE(torch::equal(models[i].value, whole_models[i].value)) << models[i].name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Methods, Resume,
+    ::testing::Values(Case{"selective", "selective", ""}, Case{"shot", "shot", ""}, Case{"bait", "bait", ""},
+                      Case{"nrc", "nrc", ""}, Case{"decision", "decision", ""}, Case{"caida", "caida", ""},
+                      Case{"sfda", "sfda", "[sfda]\nsfda_refresh = 2\n"},
+                      Case{"sfda_training_memory", "sfda", "[sfda]\nsfda_refresh = 3\nsfda_memory_training = true\n"},
+                      Case{"ma", "ma", ""}, Case{"ma_adam", "ma", "[ma]\nma_descent = \"adam\"\n"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(ResumeWithOthers, IsRefused) {
+  const test::TempDir folder;
+  const std::string file = folder / "kept.safetensors";
+  SelectiveOptions options;
+  options.rounds = 1;
+  options.inner_epochs = 1;
+  options.batch = 8;
+  SelectiveSelfTraining method(options);
+  Recorder recorder;
+  Ensemble ensemble = test::small_ensemble({"lenet"});
+  Cutting cutting(file, 1);
+  ASSERT_THROW(method.adapt(ensemble, test::noise_pictures(20), recorder, cutting), Interrupted);
+  GoingOn going_on(file);
+  EXPECT_THROW(method.adapt(ensemble, test::noise_pictures(21), recorder, going_on), InputError);
+  Ensemble other = test::small_ensemble({"dtn"});
+  EXPECT_THROW(method.adapt(other, test::noise_pictures(20), recorder, going_on), InputError);
+}
+
+}  // namespace
+}  // namespace tributary

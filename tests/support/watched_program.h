@@ -1,0 +1,117 @@
+// The program under fire: it is sent a signal after a number of changes in the folders it works in, which the kernel
+// reports as they happen, so that blows fall at any moment of its work and no test has to wait for a clock.
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <map>
+#include <optional>
+
+#include "tests/support/program.h"
+
+namespace tributary::test {
+
+struct Blow {
+  int64_t after;  // so many changes of files and folders
+  int signal;
+  int times = 1;
+};
+
+struct Ending {
+  int code = 0;              // of the exit; 128 and the signal's number where that ended it
+  bool struck = false;       // before it ended by itself
+  int64_t changes = 0;       // of files and folders
+  double seconds_after = 0;  // from the blow to the end
+  std::string err;
+};
+
+// What changes in a folder and those below it.
+class ChangeCounter {
+ public:
+  explicit ChangeCounter(const std::string& folder) : descriptor_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+    watch(folder);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+      if (entry.is_directory() && !entry.is_symlink()) watch(entry.path().string());
+  }
+  ~ChangeCounter() { ::close(descriptor_); }
+  ChangeCounter(const ChangeCounter&) = delete;
+  ChangeCounter& operator=(const ChangeCounter&) = delete;
+
+  int descriptor() const { return descriptor_; }
+
+  // Reads what has come; the number of changes so far.
+  int64_t count() {
+    alignas(inotify_event) std::array<char, 1 << 14> buffer;
+    for (ssize_t size; (size = ::read(descriptor_, buffer.data(), buffer.size())) > 0;)
+      for (ssize_t at = 0; at < size;) {
+        const auto* const event = reinterpret_cast<const inotify_event*>(buffer.data() + at);
+        at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+        ++count_;
+        if ((event->mask & IN_ISDIR) != 0 && (event->mask & IN_CREATE) != 0)
+          watch(folders_.at(event->wd) + "/" + event->name);
+      }
+    return count_;
+  }
+
+ private:
+  void watch(const std::string& folder) {
+    const int watched =
+        inotify_add_watch(descriptor_, folder.c_str(), IN_CREATE | IN_MODIFY | IN_MOVED_TO | IN_DELETE | IN_ONLYDIR);
+    if (watched >= 0) folders_[watched] = folder;
+  }
+
+  int descriptor_;
+  int64_t count_ = 0;
+  std::map<int, std::string> folders_;
+};
+
+// Runs `tributary ARGUMENTS` (shell text) in `folder`, on the CPU. No file may grow beyond `file_limit` bytes.
+inline Ending run_watched(const std::string& folder, const std::string& arguments, std::optional<Blow> blow = {},
+                          rlim_t file_limit = RLIM_INFINITY) {
+  const TempDir capture;
+  const std::string err = capture / "err", command = "exec " + shell_quoted(TRIBUTARY_BINARY) + " " + arguments;
+  ChangeCounter changes(folder);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{file_limit, file_limit};
+    const int nothing = open("/dev/null", O_RDWR), messages = open(err.c_str(), O_WRONLY | O_CREAT, 0600);
+    if (chdir(folder.c_str()) != 0 || setrlimit(RLIMIT_FSIZE, &limit) != 0 || dup2(nothing, 0) < 0 ||
+        dup2(nothing, 1) < 0 || dup2(messages, 2) < 0)
+      _exit(127);
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  const int ended = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  Ending ending;
+  std::chrono::steady_clock::time_point struck_at;
+  for (;;) {
+    std::array<pollfd, 2> waiting = {pollfd{ended, POLLIN, 0}, pollfd{changes.descriptor(), POLLIN, 0}};
+    if (poll(waiting.data(), waiting.size(), -1) < 0) continue;
+    ending.changes = changes.count();
+    if (waiting[0].revents != 0) break;
+    if (blow && !ending.struck && ending.changes >= blow->after) {
+      ending.struck = true;
+      struck_at = std::chrono::steady_clock::now();
+      for (int i = 0; i < blow->times; ++i) kill(child, blow->signal);
+    }
+  }
+  close(ended);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (ending.struck)
+    ending.seconds_after = std::chrono::duration<double>(std::chrono::steady_clock::now() - struck_at).count();
+  ending.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  ending.err = file_text(err);
+  return ending;
+}
+
+}  // namespace tributary::test

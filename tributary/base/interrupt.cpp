@@ -1,0 +1,80 @@
+#include "tributary/base/interrupt.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+
+namespace tributary {
+namespace {
+
+constexpr unsigned kPatienceSeconds = 4;
+
+std::atomic<int> came{0};
+std::atomic<int> readable{-1}, writable{-1};  // the two ends of a pipe
+
+static_assert(std::atomic<int>::is_always_lock_free, "signal handlers may touch nothing else");
+
+void note(int signal) {
+  int none = 0;
+  if (!came.compare_exchange_strong(none, signal)) return;
+  const int error = errno;
+  if (const int end = writable; end >= 0) [[maybe_unused]]
+    const ssize_t written = ::write(end, "", 1);
+  ::alarm(kPatienceSeconds);
+  errno = error;
+}
+
+void give_up(int) {
+  constexpr char kMessage[] = "\ntributary: interrupted in a step that takes long; what was kept before it stands\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
+  ::_exit(128 + came);
+}
+
+void handle(int signal, void (*handler)(int), int flags) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+void catch_interrupts() {
+  if (readable < 0) {
+    std::array<int, 2> ends = {-1, -1};
+    if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) == 0) {
+      readable = ends[0];
+      writable = ends[1];
+    }
+  }
+  // With SA_RESETHAND a second signal finds the system's own handling, which ends the program.
+  for (const int signal : {SIGINT, SIGTERM}) handle(signal, note, SA_RESTART | static_cast<int>(SA_RESETHAND));
+  handle(SIGALRM, give_up, 0);
+}
+
+int interrupt_signal() noexcept {
+  return came.load(std::memory_order_relaxed);
+}
+
+void check_interrupt() {
+  if (const int signal = interrupt_signal()) throw Interrupted(signal);
+}
+
+int interrupt_descriptor() noexcept {
+  return readable;
+}
+
+void forget_interrupt() {
+  ::alarm(0);
+  came = 0;
+  char byte;
+  while (readable >= 0 && ::read(readable, &byte, 1) > 0) {
+  }
+}
+
+}  // namespace tributary

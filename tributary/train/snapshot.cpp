@@ -1,0 +1,129 @@
+#include "tributary/train/snapshot.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "tributary/base/error.h"
+#include "tributary/model/safetensors.h"
+
+namespace tributary {
+namespace {
+
+constexpr std::pair<torch::ScalarType, DType> kTypes[] = {{torch::kFloat32, DType::F32},
+                                                          {torch::kFloat64, DType::F64},
+                                                          {torch::kInt64, DType::I64},
+                                                          {torch::kBool, DType::BOOL}};
+
+DType type_of(const NamedTensor& tensor) {
+  for (const auto& [scalar, type] : kTypes)
+    if (tensor.value.scalar_type() == scalar) return type;
+  TRIBUTARY_CHECK(false, "{} has a type that snapshots do not keep", tensor.name);
+}
+
+torch::ScalarType type_of(const TensorEntry& entry, const std::string& path) {
+  for (const auto& [scalar, type] : kTypes)
+    if (entry.dtype == type) return scalar;
+  input_error("{}: {} has type {}, which no checkpoint has", path, entry.name, name_of(entry.dtype));
+}
+
+// Over the facts and every tensor, name and bytes, in the order of their names.
+std::string checksum(const std::string& facts, std::vector<TensorEntry> entries) {
+  std::sort(entries.begin(), entries.end(),
+            [](const TensorEntry& one, const TensorEntry& other) { return one.name < other.name; });
+  uLong sum = crc32_z(0, nullptr, 0);
+  const auto add = [&](const void* bytes, size_t count) {
+    if (count > 0) sum = crc32_z(sum, static_cast<const Bytef*>(bytes), count);
+  };
+  add(facts.data(), facts.size());
+  for (const TensorEntry& entry : entries) {
+    add(entry.name.data(), entry.name.size() + 1);
+    add(entry.data.data(), entry.data.size());
+  }
+  return fmt::format("{:08x}", sum);
+}
+
+const std::string& metadata_of(const SafetensorsFile& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end()) input_error("{} is no checkpoint (no '{}' in it)", file.name(), key);
+  return found->second;
+}
+
+}  // namespace
+
+void Snapshot::add(const std::string& prefix, const NamedTensors& more) {
+  for (const NamedTensor& tensor : more) tensors.push_back({prefix + tensor.name, tensor.value});
+}
+
+const Tensor* Snapshot::find(const std::string& name) const {
+  for (const NamedTensor& tensor : tensors)
+    if (tensor.name == name) return &tensor.value;
+  return nullptr;
+}
+
+const Tensor& Snapshot::at(const std::string& name) const {
+  const Tensor* const found = find(name);
+  if (!found) input_error("the checkpoint has no {}: it is of other work; start over with --restart", name);
+  return *found;
+}
+
+void Snapshot::restore(const std::string& prefix, const NamedTensors& into) const {
+  torch::NoGradGuard no_grad;
+  std::map<std::string, const Tensor*> known;
+  for (const NamedTensor& tensor : tensors) known[tensor.name] = &tensor.value;
+  for (const NamedTensor& tensor : into) {
+    const auto found = known.find(prefix + tensor.name);
+    if (found == known.end() || found->second->sizes() != tensor.value.sizes() ||
+        found->second->scalar_type() != tensor.value.scalar_type())
+      input_error("the checkpoint does not fit these models and pictures ({}{}); start over with --restart", prefix,
+                  tensor.name);
+    tensor.value.detach().copy_(*found->second);
+  }
+}
+
+int64_t Snapshot::integer(const char* fact) const {
+  if (!facts.contains(fact) || !facts[fact].is_number_integer())
+    input_error("the checkpoint does not say its {}; start over with --restart", fact);
+  return facts[fact];
+}
+
+NamedTensors joined_state(std::initializer_list<std::pair<std::string, NamedTensors>> parts) {
+  NamedTensors all;
+  for (const auto& [name, tensors] : parts)
+    for (const NamedTensor& tensor : tensors) all.push_back({name + "." + tensor.name, tensor.value});
+  return all;
+}
+
+void write_snapshot(const std::string& path, const Snapshot& snapshot) {
+  std::vector<Tensor> kept;
+  std::vector<TensorEntry> entries;
+  for (const NamedTensor& tensor : snapshot.tensors) {
+    kept.push_back(tensor.value.detach().cpu().contiguous());
+    entries.push_back({tensor.name,
+                       type_of(tensor),
+                       kept.back().sizes().vec(),
+                       {static_cast<const uint8_t*>(kept.back().data_ptr()), kept.back().nbytes()}});
+  }
+  const std::string facts = snapshot.facts.dump();
+  write_safetensors(path, entries, {{"facts", facts}, {"checksum", checksum(facts, entries)}});
+}
+
+Snapshot read_snapshot(const std::string& path) {
+  const SafetensorsFile file = SafetensorsFile::read(path);
+  const std::string& facts = metadata_of(file, "facts");
+  if (checksum(facts, file.entries()) != metadata_of(file, "checksum"))
+    input_error("{} is damaged: its checksum is another", path);
+  Snapshot snapshot;
+  snapshot.facts = nlohmann::json::parse(facts, nullptr, /*allow_exceptions=*/false);
+  if (!snapshot.facts.is_object()) input_error("{} is damaged: its facts are no object", path);
+  for (const TensorEntry& entry : file.entries()) {
+    const Tensor value = torch::empty(entry.shape, type_of(entry, path));
+    if (!entry.data.empty()) std::memcpy(value.data_ptr(), entry.data.data(), entry.data.size());
+    snapshot.tensors.push_back({entry.name, value});
+  }
+  return snapshot;
+}
+
+}  // namespace tributary

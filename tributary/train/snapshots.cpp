@@ -1,0 +1,125 @@
+#include "tributary/train/snapshots.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+
+namespace tributary {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSlots = 2;
+
+std::chrono::steady_clock::duration seconds(double count) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(count));
+}
+
+}  // namespace
+
+void declare(OptionTable& table, SnapshotOptions& options) {
+  const std::string section = "checkpoint";
+  table
+      .number(section, "save_every", &options.every, 0, 1e6,
+              "seconds from one checkpoint to the next; 0 saves after every step")
+      .transient();
+  table.flag(section, "restart", &options.restart, "start over, whatever an interrupted run left").transient();
+}
+
+SnapshotFolder::SnapshotFolder(std::string folder, const SnapshotOptions& options)
+    : folder_(std::move(folder)), options_(options), due_(Clock::now() + seconds(options.every)) {}
+
+std::string SnapshotFolder::file(int slot) const {
+  return fmt::format("{}/{}.safetensors", folder_, slot);
+}
+
+void SnapshotFolder::clean() const {
+  remove_leftovers(folder_);
+  std::error_code error;
+  if (options_.restart)
+    for (int slot = 0; slot < kSlots; ++slot) fs::remove(file(slot), error);
+}
+
+void SnapshotFolder::remove() const {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder_, error)) fs::remove(entry.path(), error);
+  fs::remove(folder_, error);
+}
+
+const Snapshot* SnapshotFolder::found() {
+  if (!std::exchange(looked_, true) && !options_.restart) {
+    std::string damage;
+    std::error_code error;
+    for (int slot = 0; slot < kSlots; ++slot) {
+      if (!fs::exists(file(slot), error)) continue;
+      try {
+        Snapshot snapshot = read_snapshot(file(slot));
+        const int64_t number = snapshot.integer("number");
+        if (found_ && number < number_) continue;
+        found_ = std::move(snapshot);
+        number_ = number;
+        next_slot_ = (slot + 1) % kSlots;
+      } catch (const InputError& bad) {
+        damage = bad.what();
+      }
+    }
+    if (!found_ && !damage.empty())
+      work_error("no checkpoint in {} can be read ({}); start over with --restart", folder_, damage);
+    if (!damage.empty()) std::cerr << fmt::format("tributary: {}; the checkpoint before it is taken instead\n", damage);
+  }
+  return found_ ? &*found_ : nullptr;
+}
+
+void SnapshotFolder::pass(const Take& take) {
+  const int signal = interrupt_signal();
+  if (signal == 0 && Clock::now() < due_) return;
+  keep(take);
+  if (signal != 0) throw Interrupted(signal, farewell());
+}
+
+void SnapshotFolder::keep(const Take& take) {
+  found_.reset();  // whoever goes on from it has done so
+  // A large state takes seconds to write: never more than a twentieth of the time.
+  constexpr double kShare = 20;
+  const Clock::time_point start = Clock::now();
+  Snapshot snapshot = take();
+  if (complete_) complete_(snapshot);
+  snapshot.facts["number"] = number_ + 1;
+  make_folder(folder_);
+  write_snapshot(file(next_slot_), snapshot);
+  ++number_;
+  next_slot_ = (next_slot_ + 1) % kSlots;
+  const Clock::time_point now = Clock::now();
+  const double cost = std::chrono::duration<double>(now - start).count();
+  due_ = now + seconds(options_.every > 0 ? std::max(options_.every, kShare * cost) : 0);
+}
+
+std::string SnapshotFolder::farewell() const {
+  return fmt::format("interrupted; the state is kept in {}, and the same command goes on from there", folder_);
+}
+
+SnapshotsBeside::SnapshotsBeside(const std::string& file, const std::string& config, const SnapshotOptions& options)
+    : path_(file + ".checkpoint"), folder_(path_, options) {
+  make_folder(path_);
+  lock_ = std::make_unique<FolderLock>(path_);
+  remove_leftovers(fs::absolute(file).parent_path().string());
+  folder_.clean();
+  folder_.complete_with([config](Snapshot& snapshot) { snapshot.facts["config"] = config; });
+  const Snapshot* const left_off = folder_.found();
+  if (!left_off) return;
+  const auto lines = differences(left_off->facts.value("config", ""), config);
+  if (!lines.empty())
+    input_error("{} holds other work that was interrupted ({}); give another --out, or say --restart", path_,
+                fmt::join(lines, "; "));
+}
+
+void SnapshotsBeside::finish() {
+  folder_.remove();
+}
+
+}  // namespace tributary
