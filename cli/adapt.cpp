@@ -1,4 +1,3 @@
-#include <array>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,59 +13,20 @@
 #include "tributary/report/observers.h"
 #include "tributary/report/predictions.h"
 #include "tributary/report/run_folder.h"
+#include "tributary/report/run_record.h"
 #include "tributary/report/run_summary.h"
 #include "tributary/report/run_watch.h"
+#include "tributary/train/less_memory.h"
 
 namespace tributary::cli {
 namespace {
 
-// Keeps what the end of the run needs of the last round.
-class LastRound : public Observer {
- public:
-  void on_round(const RoundEvent& event) override {
-    last = event;
-    last.trained = nullptr;
-    last.features.clear();
-    if (event.round == 0) first_labels = labels_of(event);
-    if (event.score.defined())
-      confident.push_back(event.trained ? event.trained->confident.size(0) : event.initial_confident);
-    seconds += event.seconds;
-    phases.training += event.round > 0 ? event.phases.training : 0;
-    phases.evaluation += event.phases.evaluation;
-    phases.weights += event.phases.weights;
-    phases.labels += event.phases.labels;
-  }
-  void save(nlohmann::json& state) const override {
-    state["first_labels"] = first_labels;
-    state["confident"] = confident;
-    state["seconds"] = {seconds, phases.training, phases.evaluation, phases.weights, phases.labels};
-  }
-  void restore(const nlohmann::json& state) override {
-    first_labels = state.at("first_labels").get<std::vector<int64_t>>();
-    confident = state.at("confident").get<std::vector<int64_t>>();
-    const auto known = state.at("seconds").get<std::array<double, 5>>();
-    seconds = known[0];
-    phases = {known[1], known[2], known[3], known[4]};
-  }
-  // The share of pictures that are predicted otherwise than before any training.
-  double changed_share() const {
-    const std::vector<int64_t> labels = labels_of(last);
-    int64_t changed = 0;
-    for (size_t i = 0; i < labels.size(); ++i) changed += labels[i] != first_labels[i] ? 1 : 0;
-    return static_cast<double>(changed) / static_cast<double>(labels.size());
-  }
-
-  RoundEvent last;
-  std::vector<int64_t> first_labels;
-  std::vector<int64_t> confident;  // pictures, round 0 first
-  double seconds = 0;
-  PhaseSeconds phases;
-
- private:
-  static std::vector<int64_t> labels_of(const RoundEvent& event) {
-    const Tensor labels = event.probabilities.argmax(-1).cpu();
-    return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
-  }
+// What an adaptation works with, beside the sources.
+struct Given {
+  ImageSet target;
+  std::vector<SetAside> bad;  // pictures of it that cannot be read
+  std::optional<Labels> oracle;
+  std::optional<LabelledImages> test;
 };
 
 class Adapt : public Command {
@@ -109,7 +69,7 @@ class Adapt : public Command {
     catch_interrupts();
     common_.read_config(table_);
     settle(table_, options_);
-    const std::unique_ptr<Method> method = make_method();
+    make_method();  // what is wrong with its options is said first
     if (sources_.empty()) input_error("name the source models, each with --source FILE");
     if (target_.empty()) input_error("name the unlabelled pictures with --target");
     if (run_.empty()) run_ = "runs/" + domain_of(target_);
@@ -120,63 +80,95 @@ class Adapt : public Command {
       show(folder.summary());
       return;
     }
-    Ensemble ensemble = load_sources(sources_, import_);
-    std::vector<SetAside> bad;
-    const LoadOptions load_options = data_.for_framing(ensemble.framing(), common_.threads);
-    const ImageSet target = load_images(target_, load_options, &bad);
-    report_set_aside(name(), bad, target.size() + static_cast<int64_t>(bad.size()));
-    std::optional<LabelledImages> oracle;
-    if (!oracle_.empty()) oracle = load_labelled(oracle_, load_options, ensemble.classes());
-    if (oracle && oracle->images.size() != target.size())
-      input_error("{} has {} labels for {} pictures of {}; the oracle needs one for each", oracle_,
-                  thousands(oracle->images.size()), thousands(target.size()), target_);
-    std::optional<LabelledImages> test;
-    if (!test_.empty()) test = load_labelled(test_, load_options, ensemble.classes());
-    if (target.size() < 2)
-      input_error("{} has {} picture{}; adaptation needs at least 2", target_, target.size(),
-                  target.size() == 1 ? "" : "s");
-
+    const Given given = load(load_sources(sources_, import_));
     folder.take();
+    until_it_fits(
+        options_.batch, device, [&](int64_t piece) { attempt(folder, given, device, piece); },
+        [&](int64_t piece) { report_less_memory(name(), piece); });
+    show(folder.summary());
+  }
+
+ private:
+  // Loads and checks everything before the first file is written.
+  Given load(const Ensemble& sources) const {
+    const LoadOptions options = data_.for_framing(sources.framing(), common_.threads);
+    const auto labelled = [&](const std::string& path) {
+      std::vector<SetAside> bad;
+      LabelledImages images = load_labelled(path, options, sources.classes(), &bad);
+      report_set_aside(name(), bad, images.images.size() + static_cast<int64_t>(bad.size()));
+      return images;
+    };
+    Given given;
+    given.target = load_images(target_, options, &given.bad);
+    const int64_t pictures = given.target.size();
+    report_set_aside(name(), given.bad, pictures + static_cast<int64_t>(given.bad.size()));
+    if (!oracle_.empty()) {
+      const LabelledImages oracle = labelled(oracle_);
+      if (oracle.images.size() != pictures)
+        input_error("{} has {} labels for {} pictures of {}; the oracle needs one for each", oracle_,
+                    thousands(oracle.images.size()), thousands(pictures), target_);
+      given.oracle = oracle.labels;
+    }
+    if (!test_.empty()) given.test = labelled(test_);
+    if (pictures < 2)
+      input_error("{} has {} picture{}; adaptation needs at least 2", target_, pictures, pictures == 1 ? "" : "s");
+    return given;
+  }
+
+  // Adapts from where an interrupted run left off, or from the beginning, and writes what comes of it. Backbones take
+  // at most `piece` pictures at once; 0: whole batches.
+  void attempt(RunFolder& folder, const Given& given, torch::Device device, int64_t piece) {
+    const std::unique_ptr<Method> method = make_method();
+    if (piece > 0 && !method->works_in_pieces())
+      throw MemoryError(
+          fmt::format("the GPU's memory is used up, and {} cannot split its batches; take a smaller --batch", method_));
+    Ensemble ensemble = load_sources(sources_, import_);
+    for (SourceModel& source : ensemble.sources) set_piece(source, piece);
     ensemble.to(device);
     Progress progress(std::cerr, is_terminal(), common_.json);
     ProgressObserver shown(progress);
     MetricsObserver metrics(folder);
-    LastRound last;
+    RunRecord record;
     LabelFreePick pick;
     std::optional<AccuracyObserver> accuracy;
-    std::vector<Observer*> listeners = {&shown, &metrics, &last, &pick};
-    if (test) listeners.push_back(&accuracy.emplace(*test, device));
+    std::vector<Observer*> listeners = {&shown, &metrics, &record, &pick};
+    if (given.test) listeners.push_back(&accuracy.emplace(*given.test, device));
     RunWatch watch(folder, watching_, accuracy ? &*accuracy : nullptr, listeners);
     Observers observers(listeners);
-    SnapshotFolder snapshots(folder.file("checkpoint"), keeping_);
+    SnapshotFolder snapshots(folder.file("checkpoint"), {keeping_.every, keeping_.restart && piece == 0});
     snapshots.clean();
-    folder.begin(go_on(snapshots, target, observers));
-    if (oracle)
-      adapt_with_oracle(ensemble, target, oracle->labels, options_, observers, snapshots);
+    folder.begin(go_on(snapshots, given.target, observers));
+    if (given.oracle)
+      adapt_with_oracle(ensemble, given.target, *given.oracle, options_, observers, snapshots);
     else
-      method->adapt(ensemble, target, observers, snapshots);
+      method->adapt(ensemble, given.target, observers, snapshots);
     progress.finish();
 
     save_ensemble(folder.file("model.safetensors"), ensemble);
-    write_file_atomically(
-        folder.file("predictions.csv"),
-        predictions_text(target, bad, ensemble, last.last.probabilities, last.last.logits, PredictionFormat::kCsv));
-    nlohmann::json summary = summary_of(last, bad);
+    write_file_atomically(folder.file("predictions.csv"),
+                          predictions_text(given.target, given.bad, ensemble, record.last().probabilities,
+                                           record.last().logits, PredictionFormat::kCsv));
+    nlohmann::json summary = summary_of(record, given.bad);
+    if (piece > 0) summary["pictures_at_once"] = piece;
     if (accuracy) summary["accuracy"] = accuracies(*accuracy, pick.round());
+    if (const auto signs = record.signs_of_collapse(); !signs.empty()) {
+      Ensemble unadapted = load_sources(sources_, import_);
+      unadapted.mixture = record.first_mixture();
+      save_ensemble(folder.file("unadapted.safetensors"), unadapted);
+      summary["collapse"] = {{"signs", signs}, {"unadapted_model", run_ + "/unadapted.safetensors"}};
+    }
     folder.add_summary(summary);
-    ReportSubject subject{run_, &target};
-    if (test && test_ == target_) {
-      subject.truth = test->labels;
+    ReportSubject subject{run_, &given.target};
+    if (given.test && test_ == target_) {
+      subject.truth = given.test->labels;
       subject.truth_name = test_;
     }
     watching_.report.threads = static_cast<int>(common_.threads);
     watch.finish(subject);
     folder.finish();
     snapshots.remove();
-    show(folder.summary());
   }
 
- private:
   std::string method_names() const {
     std::string names = "selective";
     for (const MethodEntry& entry : compared_) names += ", " + entry.name;
@@ -231,34 +223,17 @@ class Adapt : public Command {
             {"rounds", rounds}};
   }
 
-  nlohmann::json summary_of(const LastRound& last, const std::vector<SetAside>& bad) const {
-    nlohmann::json sources = nlohmann::json::array();
-    const Tensor share =
-        last.last.weights.defined()
-            ? normalised_weights(last.last.weights).cpu()
-            : torch::full({last.last.ensemble->size()}, 1.0 / static_cast<double>(last.last.ensemble->size()));
-    for (int64_t j = 0; j < last.last.ensemble->size(); ++j)
-      sources.push_back({{"name", last.last.ensemble->sources[j].info().name},
-                         {"file", sources_[j]},
-                         {"weight", share[j].item<double>()}});
-    return {{"run", run_},
-            {"method", oracle_.empty() ? method_ : "selective-oracle"},
-            {"pictures", last.last.probabilities.size(0)},
-            {"set_aside", bad.size()},
-            {"rounds", last.last.rounds},
-            {"initial_confident", last.last.initial_confident},
-            {"confident", last.confident.empty() ? 0 : last.confident.back()},
-            {"confident_rounds", last.confident},
-            {"sources", sources},
-            {"changed_share", last.changed_share()},
-            {"seconds", last.seconds},
-            {"phases",
-             {{"training", last.phases.training},
-              {"evaluation", last.phases.evaluation},
-              {"weights", last.phases.weights},
-              {"labels", last.phases.labels}}},
-            {"model", run_ + "/model.safetensors"},
-            {"predictions", run_ + "/predictions.csv"}};
+  nlohmann::json summary_of(const RunRecord& record, const std::vector<SetAside>& bad) const {
+    nlohmann::json summary = {{"run", run_},
+                              {"method", oracle_.empty() ? method_ : "selective-oracle"},
+                              {"set_aside", bad.size()},
+                              {"model", run_ + "/model.safetensors"},
+                              {"predictions", run_ + "/predictions.csv"}};
+    record.add_to(summary);
+    for (size_t j = 0; j < sources_.size(); ++j) summary["sources"][j]["file"] = sources_[j];
+    for (const SetAside& picture : bad)
+      summary["set_aside_pictures"].push_back({{"picture", picture.path}, {"reason", picture.reason}});
+    return summary;
   }
 
   void show(const nlohmann::json& summary) const {

@@ -66,6 +66,9 @@ struct DataOptions {
   LoadOptions for_framing(const Framing& framing, int64_t threads) const;
 };
 
+// Says that batches are from here on taken in pieces (train/less_memory.h).
+void report_less_memory(const std::string& command, int64_t piece);
+
 // Tells about pictures that were set aside, on standard error.
 void report_set_aside(const std::string& command, const std::vector<SetAside>& set_aside, int64_t total);
 

@@ -73,6 +73,13 @@ void report_set_aside(const std::string& command, const std::vector<SetAside>& s
                              thousands(total));
 }
 
+void report_less_memory(const std::string& command, int64_t piece) {
+  std::cerr << fmt::format(
+      "tributary {}: the GPU's memory does not suffice; goes on with {} pictures of a batch at once, which takes "
+      "longer\n",
+      command, piece);
+}
+
 Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule, const ImportOptions& options) {
   Ensemble ensemble =
       paths.size() == 1 ? load_ensemble(model_path(paths.front()), options) : load_sources(paths, options);

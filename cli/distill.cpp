@@ -17,6 +17,7 @@
 #include "tributary/report/table.h"
 #include "tributary/train/distillation.h"
 #include "tributary/train/evaluate.h"
+#include "tributary/train/less_memory.h"
 
 namespace tributary::cli {
 namespace {
@@ -111,10 +112,20 @@ class Distill : public Command {
     make_folder(std::filesystem::absolute(out_).parent_path().string());
     SnapshotsBeside kept(out_, fmt::format("model = {}\n{}", toml_text(path_), table_.to_toml()), keeping_);
     Progress progress(std::cerr, is_terminal(), !is_terminal());
-    distill(student, teachers, target, options_, seed, kept.snapshots(), [&](const DistillationProgress& at) {
-      progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps), "distill",
-                      std::isnan(at.loss) ? "" : fmt::format("loss {:.3f}", at.loss));
-    });
+    const NamedTensors first = copy_of(student.state());
+    const auto attempt = [&](int64_t piece) {
+      student.restore(first);
+      set_piece(student, piece);
+      for (SourceModel& teacher : teachers.sources) set_piece(teacher, piece);
+      if (piece > 0) kept.snapshots().look_again();
+      distill(student, teachers, target, options_, seed, kept.snapshots(), [&](const DistillationProgress& at) {
+        progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps), "distill",
+                        std::isnan(at.loss) ? "" : fmt::format("loss {:.3f}", at.loss));
+      });
+    };
+    constexpr int64_t kBatch = 64;  // where none is given
+    until_it_fits(options_.batch > 0 ? options_.batch : kBatch, device, attempt,
+                  [&](int64_t piece) { report_less_memory(name(), piece); });
     progress.finish();
     save_source(out_, student);
     kept.finish();

@@ -9,6 +9,7 @@
 #include "tributary/base/message.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
+#include "tributary/model/device.h"
 
 namespace {
 
@@ -19,11 +20,6 @@ int complain(const std::string& who, const std::string& what, int code) {
   return code;
 }
 
-// As LibTorch's allocator, the driver and cuBLAS say it.
-bool is_out_of_gpu_memory(std::string_view what) {
-  return what.find("out of memory") != std::string_view::npos || what.find("ALLOC_FAILED") != std::string_view::npos;
-}
-
 int run(cli::Command& command) {
   try {
     command.run();
@@ -32,10 +28,12 @@ int run(cli::Command& command) {
     return complain(command.name(), interrupted.what(), interrupted.exit_code());
   } catch (const InputError& error) {
     return complain(command.name(), error.what(), kBadInput);
+  } catch (const MemoryError& error) {
+    return complain(command.name(), error.what(), kMemoryEnded);
   } catch (const std::bad_alloc&) {
     return complain(command.name(), "out of memory; use fewer or smaller pictures", kMemoryEnded);
   } catch (const std::exception& error) {
-    if (is_out_of_gpu_memory(error.what()))
+    if (is_out_of_gpu_memory(error))
       return complain(command.name(), "the GPU's memory is used up; take a smaller --batch, or less beside it",
                       kMemoryEnded);
     return complain(command.name(), first_line(error.what()), kWorkEnded);

@@ -10,6 +10,7 @@
 #include "tributary/base/text.h"
 #include "tributary/model/model_file.h"
 #include "tributary/report/progress.h"
+#include "tributary/train/less_memory.h"
 #include "tributary/train/source_training.h"
 
 namespace tributary::cli {
@@ -72,15 +73,23 @@ class Train : public Command {
     if (weights) import_backbone(*weights, init_, model);
     weights.reset();
     model.to(device);
+    const NamedTensors first = copy_of(model.state());
     make_folder(std::filesystem::absolute(out_).parent_path().string());
     SnapshotsBeside kept(out_, table_.to_toml(), keeping_);
     Progress progress(std::cerr, is_terminal(), !is_terminal());
-    const double accuracy = train_source(
-        model, split.training, split.validation, options_, seed, kept.snapshots(),
-        [&](const SourceTrainingProgress& at) {
-          progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps), "train " + info.name,
-                          at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
-        });
+    double accuracy = 0;
+    const auto attempt = [&](int64_t piece) {
+      model.restore(first);
+      set_piece(model, piece);
+      if (piece > 0) kept.snapshots().look_again();
+      accuracy = train_source(model, split.training, split.validation, options_, seed, kept.snapshots(),
+                              [&](const SourceTrainingProgress& at) {
+                                progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps),
+                                                "train " + info.name,
+                                                at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
+                              });
+    };
+    until_it_fits(options_.batch, device, attempt, [&](int64_t piece) { report_less_memory(name(), piece); });
     progress.finish();
     save_source(out_, model);
     kept.finish();

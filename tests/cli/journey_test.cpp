@@ -140,6 +140,28 @@ TEST_F(Journey, PlainEnsembleAndItsRulesAreOneCommandAway) {
   EXPECT_EQ(mean.at("sources"), vote.at("sources"));
 }
 
+TEST_F(Journey, AnAdaptationThatCollapsesSaysSoAndKeepsBothModels) {
+  const std::string adapt = "adapt" + std::string(kSources) + " --target digits/postal/train-images.idx" + kQuick;
+  const Outcome sound = expect_success(adapt + " --run runs/sound --no-report");
+  EXPECT_THAT(sound.out, ::testing::Not(HasSubstr("WARNING")));
+  EXPECT_FALSE(std::filesystem::exists(path("runs/sound/unadapted.safetensors")));
+
+  const Outcome collapsed = expect_success(adapt + " --run runs/collapsed --rate-backbone 2 --rate-bottleneck 2");
+  EXPECT_THAT(collapsed.out, HasSubstr("WARNING      this adaptation may have made things worse: "));
+  EXPECT_THAT(file_text(path("runs/collapsed/report.html")), HasSubstr("This adaptation may have made things worse"));
+  // What it began with is the state that round 0 describes.
+  const auto accuracy = [&](const std::string& model) {
+    return json::parse(expect_success("evaluate " + model + " --data digits/postal/train-images.idx --json").out)
+        .at("accuracy")
+        .get<double>();
+  };
+  const json tested = json::parse(expect_success(adapt + " --run runs/tested --no-report --json --test "
+                                                         "digits/postal/train-images.idx")
+                                      .out);
+  EXPECT_DOUBLE_EQ(accuracy("runs/collapsed/unadapted.safetensors"), tested.at("accuracy").at("rounds")[0]);
+  EXPECT_LT(accuracy("runs/collapsed"), accuracy("runs/sound"));
+}
+
 TEST_F(Journey, OracleIsToldTheLabelsAndSaysSo) {
   expect_success(
       "adapt" + std::string(kSources) +

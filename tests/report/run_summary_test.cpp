@@ -38,6 +38,20 @@ TEST(RunSummary, SaysWhatMatters) {
   EXPECT_THAT(run_summary_text(summary), Not(HasSubstr("confident")));
 }
 
+TEST(RunSummary, EndsWithAWarningWhereTheGuardSpoke) {
+  const nlohmann::json summary = {{"pictures", 4},
+                                  {"rounds", 1},
+                                  {"sources", nlohmann::json::array()},
+                                  {"changed_share", 0},
+                                  {"seconds", 1},
+                                  {"model", "m"},
+                                  {"predictions", "p"},
+                                  {"collapse", {{"signs", {"one thing", "another"}}, {"unadapted_model", "u"}}}};
+  EXPECT_THAT(run_summary_text(summary),
+              ::testing::EndsWith("\nWARNING      this adaptation may have made things worse: one thing; another\n"
+                                  "             compare it with what it began with, u\n"));
+}
+
 TEST(RunSummary, OfManySourcesNamesTheHeaviest) {
   nlohmann::json sources = nlohmann::json::array();
   for (int i = 0; i < 9; ++i) sources.push_back({{"name", fmt::format("s{}", i)}, {"weight", 0.1 * i / 3.6}});

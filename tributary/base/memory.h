@@ -5,8 +5,12 @@
 
 namespace tributary {
 
-// Bytes that this machine can still give without swapping, as Linux estimates it; 4 GiB where it does not say.
+// Bytes that this machine can still give without swapping, as Linux estimates it, or what is left of the limit of the
+// container we are in, if that is less; 4 GiB where nobody says.
 int64_t available_memory();
+
+// A MemoryError where so little is left that the kernel is about to end somebody: this way the work can be kept.
+void require_memory(int64_t available);
 
 // The most bytes this process had in memory at any time.
 int64_t peak_memory();

@@ -266,7 +266,7 @@ void LearnedMethod::adapt(Ensemble& ensemble, const ImageSet& target, Observer& 
                 target.size() == 1 ? "" : "s");
   const DeviceImages images(target, ensemble.sources.front().device());
   Course way = course(ensemble, images.size());
-  for (const SourceModel& source : ensemble.sources) way.record = way.record && source.layered() != nullptr;
+  for (const SourceModel& source : ensemble.sources) way.record = way.record && source.recordable();
   const std::vector<std::unique_ptr<Learner>> all = learners(ensemble, images, way);
   Learning(
       ensemble, images, way, all, [this] { return mixture(); }, observer, snapshots)

@@ -51,6 +51,8 @@ class MaLearner : public Learner {
 class Ma : public LearnedMethod {
  public:
   Ma(const BaselineOptions& common, const MaOptions& options) : common_(common), options_(options) {}
+  // It asks for gradients in its samples and one by one in its parameters.
+  bool works_in_pieces() const override { return false; }
 
  protected:
   Course course(const Ensemble& ensemble, int64_t) const override {

@@ -20,6 +20,8 @@ class Method {
     Snapshots none;
     adapt(ensemble, target, observer, none);
   }
+  // Whether the sources may take a batch in pieces (model/pieces.h) where memory is short.
+  virtual bool works_in_pieces() const { return true; }
 };
 
 }  // namespace tributary

@@ -12,9 +12,9 @@ namespace {
 enum Part : size_t { kConfident, kConfidentCut, kPermutation, kUnconfident, kUnconfidentCut };
 enum Real : size_t { kRatio, kRateFactor };
 
-bool all_layered(const Ensemble& ensemble) {
+bool recordable(const Ensemble& ensemble) {
   return std::all_of(ensemble.sources.begin(), ensemble.sources.end(),
-                     [](const SourceModel& source) { return source.layered() != nullptr; });
+                     [](const SourceModel& source) { return source.recordable(); });
 }
 
 bool aligns(const StepPlan& plan) {
@@ -31,7 +31,7 @@ StepRunner::StepRunner(Ensemble& ensemble, const DeviceImages& images, const Sel
                             /*adapting=*/true)),
       step_(ensemble, options),
       steps_(images.device(),
-             options.record && all_layered(ensemble) && augmentation_.shift == 0 && augmentation_.rotation == 0,
+             options.record && recordable(ensemble) && augmentation_.shift == 0 && augmentation_.rotation == 0,
              [this](const StepPlan& plan, StepNoise& noise) { return step(plan, noise); }) {
   const auto rows = [&] { return torch::zeros({images.size()}, at::device(images.device()).dtype(torch::kInt64)); };
   confident_ = rows();

@@ -32,6 +32,10 @@ MixedPrecision::~MixedPrecision() {
   at::autocast::set_autocast_enabled(at::kCUDA, false);
 }
 
+bool MixedPrecision::active(torch::Device device) {
+  return device.is_cuda() && at::autocast::is_autocast_enabled(at::kCUDA);
+}
+
 struct OwnStream::Guard {
   c10::cuda::CUDAStreamGuard stream;
 };
@@ -132,6 +136,9 @@ void RecordedWork::repeat() {
 
 MixedPrecision::MixedPrecision(bool, torch::Device) : enabled_(false) {}
 MixedPrecision::~MixedPrecision() = default;
+bool MixedPrecision::active(torch::Device) {
+  return false;
+}
 
 struct OwnStream::Guard {};
 OwnStream::OwnStream(torch::Device) {}

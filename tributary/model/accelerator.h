@@ -20,6 +20,9 @@ class MixedPrecision {
   MixedPrecision(const MixedPrecision&) = delete;
   MixedPrecision& operator=(const MixedPrecision&) = delete;
 
+  // Whether one lives for work on the device now.
+  static bool active(torch::Device device);
+
  private:
   bool enabled_;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 #ifdef TRIBUTARY_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -34,7 +35,16 @@ void synchronise(torch::Device device) {
   if (device.is_cuda()) torch::cuda::synchronize();
 }
 
+bool is_out_of_gpu_memory(const std::exception& error) {
+  const std::string_view what = error.what();
+  return what.find("out of memory") != std::string_view::npos || what.find("ALLOC_FAILED") != std::string_view::npos;
+}
+
 #ifdef TRIBUTARY_CUDA
+void release_cached_memory(torch::Device device) {
+  if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
+}
+
 int64_t free_memory(torch::Device device) {
   if (device.is_cpu()) return std::numeric_limits<int64_t>::max();
   size_t free = 0, total = 0;
@@ -48,6 +58,8 @@ int64_t peak_memory(torch::Device device) {
   return stats.reserved_bytes[0].peak;
 }
 #else
+void release_cached_memory(torch::Device) {}
+
 int64_t free_memory(torch::Device) {
   return std::numeric_limits<int64_t>::max();
 }

@@ -1,6 +1,7 @@
 // Where the work is done.
 #pragma once
 
+#include <exception>
 #include <string>
 
 #include "tributary/base/tensor.h"
@@ -27,5 +28,10 @@ int64_t peak_memory(torch::Device device);
 // Threads of the CPU's tensor operations; 0 takes what suits the machine. Part of a run's identity: another number
 // sums in another order. Returns the number in use.
 int set_threads(int threads);
+
+// Whether an exception means that the GPU's memory is used up, as LibTorch's allocator, the driver and cuBLAS say it.
+bool is_out_of_gpu_memory(const std::exception& error);
+// Gives back what is cached of the GPU's memory.
+void release_cached_memory(torch::Device device);
 
 }  // namespace tributary

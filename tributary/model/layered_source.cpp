@@ -1,6 +1,7 @@
 #include "tributary/model/layered_source.h"
 
 #include "tributary/base/error.h"
+#include "tributary/model/pieces.h"
 
 namespace tributary {
 namespace {
@@ -31,7 +32,14 @@ LayeredSource::LayeredSource(const ModelInfo& info, const Init& init, Start clas
 
 Tensor LayeredSource::backbone_features(const Tensor& x, Noise* noise) {
   if (noise) count_batch(backbone_.network.batch_norms());
-  return backbone_.network.forward(x, noise);
+  if (piece_ == 0 || x.size(0) <= piece_) return backbone_.network.forward(x, noise);
+  return in_pieces(x, noise, piece_, [this](const Tensor& rows, Noise* own, bool again) {
+    const std::vector<BatchNorm*> norms = backbone_.network.batch_norms();
+    for (BatchNorm* norm : norms) norm->still = again;
+    Tensor flat = backbone_.network.forward(rows, own);
+    for (BatchNorm* norm : norms) norm->still = false;
+    return flat;
+  });
 }
 
 Tensor LayeredSource::bottleneck_features(const Tensor& flat, Noise* noise) {

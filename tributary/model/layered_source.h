@@ -32,6 +32,9 @@ class LayeredSource : public SourceBody {
   // The two halves of it: F(x), [n, backbone_width()], and B.
   Tensor backbone_features(const Tensor& x, Noise* noise);
   Tensor bottleneck_features(const Tensor& flat, Noise* noise);
+  // From here on the backbone takes at most so many pictures at once, for want of memory (pieces.h); 0: all.
+  void set_piece(int64_t pictures) { piece_ = pictures; }
+  int64_t piece() const { return piece_; }
   Tensor classify(const Tensor& phi) const override;
   TensorList backbone() const override;
   TensorList bottleneck() const override;
@@ -49,6 +52,7 @@ class LayeredSource : public SourceBody {
   std::optional<Bottleneck> bottleneck_;
   Classifier classifier_;
   double dropout_;
+  int64_t piece_ = 0;
 };
 
 }  // namespace tributary

@@ -73,7 +73,9 @@ BatchNorm::BatchNorm(int64_t channels)
       num_batches_tracked(torch::zeros({}, torch::kInt64)) {}
 
 Tensor BatchNorm::operator()(const Tensor& x, const Noise* noise) {
-  return at::batch_norm(x, weight, bias, running_mean, running_var, /*training=*/noise != nullptr && !frozen, 0.1,
+  const bool training = noise != nullptr && !frozen;
+  const bool moves = !(training && still);
+  return at::batch_norm(x, weight, bias, moves ? running_mean : Tensor(), moves ? running_var : Tensor(), training, 0.1,
                         kBatchNormEpsilon, /*cudnn_enabled=*/true);
 }
 

@@ -59,6 +59,7 @@ constexpr double kBatchNormEpsilon = 1e-5;
 struct BatchNorm {
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
   bool frozen = false;  // takes its running statistics in training too
+  bool still = false;   // takes the batch's in training and leaves the running ones as they are
 
   explicit BatchNorm(int64_t channels);
   Tensor operator()(const Tensor& x, const Noise* noise);

@@ -90,11 +90,25 @@ Tensor Noise::take_in_parts(torch::IntArrayRef shape, double drop) {
   return at::cat(taken);
 }
 
+Tensor Noise::take_rows(torch::IntArrayRef shape, double drop) {
+  Noise& whole = *rows_.whole;
+  const size_t number = rows_.drawn_before + drawn_.size();
+  if (whole.quiet_) return whole.mask(shape, drop);
+  if (number == whole.drawn_.size()) {
+    std::vector<int64_t> all = shape.vec();
+    all[0] = rows_.total;
+    whole.take(all, drop);
+  }
+  return whole.drawn_[number].narrow(0, rows_.first, shape[0]);
+}
+
 // What was prepared, or a fresh draw; written down either way.
 Tensor Noise::take(torch::IntArrayRef shape, double drop) {
   const int64_t count = c10::multiply_integers(shape), draws = (count + 1) / 2;
   Tensor taken;
-  if (!parts_.empty()) {
+  if (rows_.whole) {
+    taken = take_rows(shape, drop);
+  } else if (!parts_.empty()) {
     taken = take_in_parts(shape, drop);
   } else if (prepared_) {
     TRIBUTARY_CHECK(drawn_.size() < prepared_->size(), "draw {} of {}", drawn_.size(), prepared_->size());

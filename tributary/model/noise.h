@@ -31,6 +31,11 @@ class Noise {
   };
   Noise(std::vector<Part> parts, torch::Device device) : stream_(0), device_(device), parts_(std::move(parts)) {}
 
+  // Of one of several passes that together are one over `total` pictures, those from `first` on: its rows of what
+  // `whole`, which must live as long, draws for all of them. `drawn_before` is what that had drawn before the passes.
+  Noise(Noise& whole, size_t drawn_before, int64_t first, int64_t total)
+      : stream_(0), device_(whole.device_), rows_{&whole, drawn_before, first, total} {}
+
   // Drops nothing: a training pass that differs from an evaluation by its batch statistics alone.
   static Noise quiet(torch::Device device);
 
@@ -50,6 +55,7 @@ class Noise {
  private:
   Tensor take(torch::IntArrayRef shape, double drop);
   Tensor take_in_parts(torch::IntArrayRef shape, double drop);
+  Tensor take_rows(torch::IntArrayRef shape, double drop);
   // 32-bit numbers, int64 [2 draws].
   Tensor host_draws(int64_t draws);
   Tensor device_draws(int64_t draws);
@@ -62,6 +68,11 @@ class Noise {
   int64_t position_ = 0;  // draws from the key so far
   std::optional<std::vector<Tensor>> prepared_;
   std::vector<Part> parts_;
+  struct Rows {
+    Noise* whole = nullptr;
+    size_t drawn_before = 0;
+    int64_t first = 0, total = 0;
+  } rows_;
   std::vector<Tensor> drawn_;
   std::vector<double> drops_;
 };

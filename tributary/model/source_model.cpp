@@ -46,6 +46,10 @@ void SourceModel::to(torch::Device device) {
   for (NamedTensor& tensor : state()) tensor.value.set_data(tensor.value.detach().to(device));
 }
 
+bool SourceModel::recordable() const {
+  return layered() != nullptr && layered()->piece() == 0;
+}
+
 LayeredSource* SourceModel::layered() {
   return dynamic_cast<LayeredSource*>(body_.get());
 }

@@ -42,6 +42,9 @@ class SourceModel {
   torch::Device device() const;
   void to(torch::Device device);
 
+  // Whether passes can be recorded on a GPU: by our own layers, and of whole batches.
+  bool recordable() const;
+
   // The body, if it is of our own layers, or TorchScript; else null.
   const LayeredSource* layered() const;
   LayeredSource* layered();

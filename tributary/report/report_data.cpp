@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
@@ -113,6 +114,23 @@ void declare(OptionTable& table, ReportOptions& options) {
   table.integer(section, "gallery", &options.gallery, 0, 10000, "pictures of each kind in the gallery").transient();
 }
 
+namespace {
+
+// Which pictures could not be read, and why; the first of many.
+void add_set_aside(nlohmann::json& notes, const nlohmann::json& summary) {
+  constexpr size_t kMost = 50;
+  const auto count = summary.at("set_aside").get<int64_t>();
+  notes.push_back(fmt::format("{} picture{} could not be read and {} set aside", thousands(count),
+                              count == 1 ? "" : "s", count == 1 ? "was" : "were"));
+  const nlohmann::json pictures = summary.value("set_aside_pictures", nlohmann::json::array());
+  for (size_t i = 0; i < std::min(kMost, pictures.size()); ++i)
+    notes.push_back(fmt::format("{}: {}", pictures[i].at("picture").get<std::string>(),
+                                pictures[i].at("reason").get<std::string>()));
+  if (pictures.size() > kMost) notes.push_back("and more, in predictions.csv");
+}
+
+}  // namespace
+
 nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& options) {
   const History history = read_history(subject.run);
   const int64_t n = history.rounds.front().label.size(0);
@@ -152,9 +170,10 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
   if (parts.truth.defined()) data["labels"] = subject.truth_name;
   if (options.embedded_rounds > 0) data["embedding"] = report_embedding(parts, options);
   if (subject.pictures) data["gallery"] = report_gallery(parts, *subject.pictures, options.gallery);
-  if (summary.value("set_aside", 0) > 0)
-    data["notes"].push_back(
-        fmt::format("{} pictures could not be read; predictions.csv says why", summary.at("set_aside").get<int64_t>()));
+  if (summary.value("set_aside", 0) > 0) add_set_aside(data["notes"], summary);
+  if (summary.contains("collapse"))
+    for (const nlohmann::json& sign : summary.at("collapse").at("signs"))
+      data["notes"].push_back(fmt::format("This adaptation may have made things worse: {}", sign.get<std::string>()));
   return data;
 }
 

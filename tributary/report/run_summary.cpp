@@ -56,6 +56,13 @@ std::string run_summary_text(const json& summary) {
                       summary.at("rounds").get<int64_t>(), duration(summary.at("seconds").get<double>()));
   line("model", summary.at("model").get<std::string>());
   line("predictions", summary.at("predictions").get<std::string>());
+  if (summary.contains("collapse")) {
+    const json& collapse = summary.at("collapse");
+    text += "\n";
+    line("WARNING", fmt::format("this adaptation may have made things worse: {}",
+                                fmt::join(collapse.at("signs").get<std::vector<std::string>>(), "; ")));
+    line("", fmt::format("compare it with what it began with, {}", collapse.at("unadapted_model").get<std::string>()));
+  }
   return text;
 }
 

@@ -8,6 +8,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/memory.h"
 
 namespace tributary {
 namespace {
@@ -51,6 +52,12 @@ void SnapshotFolder::remove() const {
   fs::remove(folder_, error);
 }
 
+void SnapshotFolder::look_again() {
+  found_.reset();
+  looked_ = false;
+  options_.restart = false;
+}
+
 const Snapshot* SnapshotFolder::found() {
   if (!std::exchange(looked_, true) && !options_.restart) {
     std::string damage;
@@ -77,7 +84,12 @@ const Snapshot* SnapshotFolder::found() {
 
 void SnapshotFolder::pass(const Take& take) {
   const int signal = interrupt_signal();
-  if (signal == 0 && Clock::now() < due_) return;
+  const Clock::time_point now = Clock::now();
+  if (now >= next_look_) {
+    next_look_ = now + std::chrono::seconds(1);
+    require_memory(available_memory());
+  }
+  if (signal == 0 && now < due_) return;
   keep(take);
   if (signal != 0) throw Interrupted(signal, farewell());
 }

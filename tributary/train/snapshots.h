@@ -68,6 +68,8 @@ class SnapshotFolder : public Snapshots {
   void pass(const Take& take) override;
   void keep(const Take& take) override;
   std::string farewell() const override;
+  // Looks anew at what there is, after work that was given up.
+  void look_again();
   void complete_with(Complete complete) { complete_ = std::move(complete); }
 
   // When the work is done.
@@ -84,7 +86,7 @@ class SnapshotFolder : public Snapshots {
   std::optional<Snapshot> found_;
   int64_t number_ = 0;  // of the latest
   int next_slot_ = 0;
-  Clock::time_point due_;
+  Clock::time_point due_, next_look_;  // for the next snapshot, and at the memory that is left
 };
 
 // The snapshots of work whose result is one file, in the folder FILE.checkpoint beside it while the work goes on, for

@@ -102,25 +102,24 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   const bool moves = augmentation.shift > 0 || augmentation.rotation > 0;
   enum Part : size_t { kRows, kCut };
   Random moving(0);
-  RecordedSteps recorded(
-      device, model.layered() != nullptr && !moves, [&](const StepPlan& plan, std::vector<Noise>& noise) {
-        const Tensor rows = plan.part(kRows);
-        const Tensor pixels = moves ? images.augmented(rows, augmentation, moving)
-                              : plan.pictures().defined()
-                                  ? images.apply_cut_to(plan.pictures(), plan.part(kCut), augmentation)
-                                  : images.apply_cut(rows, plan.part(kCut), augmentation);
-        Tensor logits;
-        {
-          const MixedPrecision precision(mixed, device);
-          const Tensor x = normalise(pixels.contiguous(at::MemoryFormat::ChannelsLast), model.info().normalisation);
-          logits = model.classify(model.features(x, &noise.front())).to(torch::kFloat32);
-        }
-        optimiser.zero_gradients();
-        const Tensor loss = smoothed_cross_entropy(logits, label.index_select(0, rows), options.label_smoothing);
-        loss.backward();
-        optimiser.step(plan.real(0));
-        return loss.detach();
-      });
+  RecordedSteps recorded(device, model.recordable() && !moves, [&](const StepPlan& plan, std::vector<Noise>& noise) {
+    const Tensor rows = plan.part(kRows);
+    const Tensor pixels = moves ? images.augmented(rows, augmentation, moving)
+                          : plan.pictures().defined()
+                              ? images.apply_cut_to(plan.pictures(), plan.part(kCut), augmentation)
+                              : images.apply_cut(rows, plan.part(kCut), augmentation);
+    Tensor logits;
+    {
+      const MixedPrecision precision(mixed, device);
+      const Tensor x = normalise(pixels.contiguous(at::MemoryFormat::ChannelsLast), model.info().normalisation);
+      logits = model.classify(model.features(x, &noise.front())).to(torch::kFloat32);
+    }
+    optimiser.zero_gradients();
+    const Tensor loss = smoothed_cross_entropy(logits, label.index_select(0, rows), options.label_smoothing);
+    loss.backward();
+    optimiser.step(plan.real(0));
+    return loss.detach();
+  });
   const OwnStream stream(device);
   BestCopy best;
   double accuracy = -1;
