@@ -204,6 +204,8 @@ TEST(Options, ValuesInTomlAreChecked) {
       {"adapt.rounds =", "my.toml:1: not TOML"},
       {"[adapt", "my.toml:1: not TOML"},
       {"\xff", "my.toml:1: not TOML"},
+      {"[&", "my.toml:1: not TOML"},
+      {"a\u0145p", "my.toml:1: not TOML"},
       {deep.c_str(), "my.toml has more than 2000 dots"},
   };
   for (const Case& c : cases) {
