@@ -46,8 +46,7 @@ inline std::string_view text_of(const uint8_t* data, size_t size) {
 // A folder for the time of the process, below $TMPDIR: scripts/fuzz has it in memory.
 class Folder {
  public:
-  Folder() {
-    path_ = (std::filesystem::temp_directory_path() / "tributary-fuzz-XXXXXX").string();
+  Folder() : path_((std::filesystem::temp_directory_path() / "tributary-fuzz-XXXXXX").string()) {
     if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
   }
   ~Folder() {
