@@ -173,6 +173,9 @@ TEST(Options, AMistypedKeyIsNamedWithItsLineAndTheNearest) {
 }
 
 TEST(Options, ValuesInTomlAreChecked) {
+  std::string deep = "a";  // a table in a table in a table
+  for (int level = 0; level < 100'000; ++level) deep += ".a";
+  deep += " = 1";
   struct Case {
     const char* text;
     const char* expected;
@@ -201,6 +204,9 @@ TEST(Options, ValuesInTomlAreChecked) {
       {"adapt.rounds =", "my.toml:1: not TOML"},
       {"[adapt", "my.toml:1: not TOML"},
       {"\xff", "my.toml:1: not TOML"},
+      {"[&", "my.toml:1: not TOML"},
+      {"a\u0145p", "my.toml:1: not TOML"},
+      {deep.c_str(), "my.toml has more than 2000 dots"},
   };
   for (const Case& c : cases) {
     Declared d;
@@ -313,6 +319,7 @@ TEST(Differences, NameTheKeyAndBothValues) {
               ElementsAre("a: 1 there, absent here", "s.x: [\"p\"] there, [\"p\", \"q\"] here",
                           "s.y: absent there, true here"));
   EXPECT_THAT(differences("a = 1", "a = 1 # the same"), ElementsAre());
+  EXPECT_THAT(differences("\"a\\n\" = 07:32:00", ""), ElementsAre("a?: 07:32:00 there, absent here"));
   EXPECT_THAT(complaint([] { differences("a =", ""); }), HasSubstr("the configuration there:1: not TOML"));
 }
 

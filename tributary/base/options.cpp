@@ -1,7 +1,5 @@
 #include "tributary/base/options.h"
 
-#include <toml++/toml.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -12,6 +10,7 @@
 
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
+#include "tributary/base/toml.h"
 
 namespace tributary {
 
@@ -152,15 +151,6 @@ std::string text_of_node(const toml::node& node) {
   std::ostringstream out;
   node.visit([&out](const auto& value) { out << value; });
   return out.str();
-}
-
-toml::table parse_toml(std::string_view text, const std::string& name) {
-  try {
-    return toml::parse(text, name);
-  } catch (const toml::parse_error& error) {
-    input_error("{}:{}: not TOML ({}); correct the line", name, error.source().begin.line,
-                printable(error.description(), 200));
-  }
 }
 
 void flatten(const toml::table& table, const std::string& prefix, std::map<std::string, std::string>& out) {
@@ -394,7 +384,8 @@ std::vector<std::string> differences(const std::string& there, const std::string
   std::vector<std::string> lines;
   for (const auto& [key, values] : both)
     if (values.first != values.second)
-      lines.push_back(fmt::format("{}: {} there, {} here", key, values.first, values.second));
+      lines.push_back(fmt::format("{}: {} there, {} here", printable(key), printable(values.first, 200),
+                                  printable(values.second, 200)));
   return lines;
 }
 

@@ -1,7 +1,6 @@
 #include "tributary/data/catalogue.h"
 
 #include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
+#include "tributary/base/toml.h"
 
 namespace fs = std::filesystem;
 
@@ -176,16 +176,6 @@ struct OwnFile {
   std::string beside(const std::string& name) const { return (fs::path(path).parent_path() / name).string(); }
 };
 
-toml::table parse_file(const std::string& path) {
-  const std::string text = read_text(path);
-  try {
-    return toml::parse(text, path);
-  } catch (const toml::parse_error& error) {
-    input_error("{}:{}: not TOML ({}); correct the line", path, error.source().begin.line,
-                printable(error.description(), 200));
-  }
-}
-
 // The names of domains become names of files.
 bool is_file_name(const std::string& name) {
   return !name.starts_with('.') && name.find('/') == std::string::npos && printable(name, 1000) == name;
@@ -228,7 +218,7 @@ Benchmark benchmark(const std::string& name) {
 }
 
 Benchmark read_benchmark(const std::string& path) {
-  const toml::table root = parse_file(path);
+  const toml::table root = parse_toml(read_text(path), path);
   const OwnFile file{path};
   for (const auto& [key, node] : root)
     if (key.str() != "benchmark" && key.str() != "domain")

@@ -121,7 +121,8 @@ Listing list_from_labelled_file(const std::string& file, const std::string& root
   int64_t largest = 0;
   for_each_picture({file, root}, [&](int64_t number, ListedPicture picture) {
     if (picture.label < 0)
-      input_error("{} line {} has no label behind {}; write the class index there", file, number, picture.name);
+      input_error("{} line {} has no label behind {}; write the class index there", file, number,
+                  printable(picture.name, 200));
     if (picture.label >= limit)
       input_error("{} line {} has label {}{} but {} {} classes, 0 .. {}; correct the list", file, number, picture.label,
                   picture.label == kMaxClasses ? " or more" : "",

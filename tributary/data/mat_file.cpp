@@ -252,8 +252,8 @@ MatArray MatFile::get(const MatPlace& place, bool with_numbers) {
   Description found = read_description(stream, entry->deflated ? read_tag(stream).bytes : entry->bytes);
   if (place.cell >= 0) {
     if (found.kind != kCellClass || place.cell >= product(found.sizes))
-      input_error("{}: {} is no cell array of {} or more; name a file that is as it should be", path_, place.name,
-                  place.cell + 1);
+      input_error("{}: {} is no cell array of {} or more; name a file that is as it should be", path_,
+                  printable(place.name), place.cell + 1);
     for (int64_t i = 0; i <= place.cell; ++i) {
       const Tag tag = read_tag(stream);
       if (tag.type != kMatrix || tag.small) stream.damaged("a cell of it is no array");
@@ -264,7 +264,8 @@ MatArray MatFile::get(const MatPlace& place, bool with_numbers) {
     }
   }
   if (!found.numeric() || found.complex)
-    input_error("{}: {} is no array of real numbers; name a file that is as it should be", path_, place.name);
+    input_error("{}: {} is no array of real numbers; name a file that is as it should be", path_,
+                printable(place.name));
   MatArray array;
   array.sizes = found.sizes;
   array.floating = found.kind == kDoubleClass || found.kind == kSingleClass;

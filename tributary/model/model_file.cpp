@@ -113,16 +113,9 @@ std::string name_of_rule(Combination rule) {
 
 Ensemble assemble_mixture(const SafetensorsFile& file, bool trust) {
   Ensemble ensemble;
-  nlohmann::json infos;
-  try {
-    infos = nlohmann::json::parse(described(file, "sources"));
-  } catch (const nlohmann::json::exception&) {
-    input_error("{}: its list of sources is not JSON; the file is damaged", file.name());
-  }
-  if (!infos.is_array() || infos.empty()) input_error("{}: its list of sources is empty", file.name());
+  const std::vector<ModelInfo> infos = model_infos_from_json(described(file, "sources"), file.name());
   for (size_t j = 0; j < infos.size(); ++j)
-    ensemble.sources.push_back(
-        assemble(file, model_info_from_json(infos[j].dump(), file.name()), fmt::format("source.{}.", j), trust));
+    ensemble.sources.push_back(assemble(file, infos[j], fmt::format("source.{}.", j), trust));
   require_compatible(ensemble.sources, std::vector<std::string>(infos.size(), file.name()));
   ensemble.mixture.rule = rule_named(described(file, "rule"), file.name());
   if (file.find("weights")) {

@@ -1,10 +1,12 @@
 #include "tributary/model/model_info.h"
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "tributary/base/error.h"
+#include "tributary/base/text.h"
 
 namespace tributary {
 namespace {
@@ -39,6 +41,41 @@ Enum choice(const json& object, const char* key, std::pair<const char*, Enum> fi
   throw std::runtime_error(fmt::format("{} '{}'", key, name));
 }
 
+// A size. JSON's 1e300 is a number too, but none that an integer could take.
+int whole(const json& value) {
+  const int64_t number = value.is_number_integer() ? value.get<int64_t>() : -1;
+  if (number < 0 || number > std::numeric_limits<int>::max())
+    throw std::runtime_error("a size that is not a whole number in range");
+  return static_cast<int>(number);
+}
+
+ModelInfo info_from(const json& object) {
+  ModelInfo info;
+  info.name = object.at("name");
+  info.architecture = object.at("architecture");
+  info.classes = object.at("classes").get<std::vector<std::string>>();
+  info.framing.size = whole(object.at("input_size"));
+  info.framing.resize = object.contains("resize") ? whole(object.at("resize")) : info.framing.size;
+  info.framing.keep_aspect = object.value("keep_aspect", false);
+  info.normalisation.mean = object.at("mean");
+  info.normalisation.deviation = object.at("deviation");
+  info.bottleneck = object.value("bottleneck", true);
+  info.feature_width = whole(object.at("feature_width"));
+  info.bottleneck_dropout = object.at("bottleneck_dropout");
+  info.classifier = choice<ClassifierKind>(object, "classifier", {"weight_norm", ClassifierKind::kWeightNorm},
+                                           {"linear", ClassifierKind::kLinear});
+  info.first_stride = choice<FirstStride>(object, "stride", {"3x3", FirstStride::kIn3x3}, {"1x1", FirstStride::kIn1x1});
+  info.last_layer = object.value("last_layer", std::string());
+  check(info);
+  return info;
+}
+
+// The error of any of the above names what the file says, which may hold anything.
+[[noreturn]] void senseless(const std::string& file, const std::exception& error) {
+  input_error("{}: its description of the model makes no sense ({}); write it again with: tributary train", file,
+              printable(error.what(), 200));
+}
+
 }  // namespace
 
 std::string to_json(const ModelInfo& info) {
@@ -60,31 +97,23 @@ std::string to_json(const ModelInfo& info) {
 }
 
 ModelInfo model_info_from_json(const std::string& text, const std::string& file) {
-  ModelInfo info;
   try {
-    const json object = json::parse(text);
-    info.name = object.at("name");
-    info.architecture = object.at("architecture");
-    info.classes = object.at("classes").get<std::vector<std::string>>();
-    info.framing.size = object.at("input_size");
-    info.framing.resize = object.value("resize", info.framing.size);
-    info.framing.keep_aspect = object.value("keep_aspect", false);
-    info.normalisation.mean = object.at("mean");
-    info.normalisation.deviation = object.at("deviation");
-    info.bottleneck = object.value("bottleneck", true);
-    info.feature_width = object.at("feature_width");
-    info.bottleneck_dropout = object.at("bottleneck_dropout");
-    info.classifier = choice<ClassifierKind>(object, "classifier", {"weight_norm", ClassifierKind::kWeightNorm},
-                                             {"linear", ClassifierKind::kLinear});
-    info.first_stride =
-        choice<FirstStride>(object, "stride", {"3x3", FirstStride::kIn3x3}, {"1x1", FirstStride::kIn1x1});
-    info.last_layer = object.value("last_layer", std::string());
-    check(info);
+    return info_from(json::parse(text));
   } catch (const std::exception& error) {
-    input_error("{}: its description of the model makes no sense ({}); write it again with: tributary train", file,
-                error.what());
+    senseless(file, error);
   }
-  return info;
+}
+
+std::vector<ModelInfo> model_infos_from_json(const std::string& text, const std::string& file) {
+  std::vector<ModelInfo> infos;
+  try {
+    const json list = json::parse(text);
+    if (!list.is_array() || list.empty()) throw std::runtime_error("no list of sources");
+    for (const json& object : list) infos.push_back(info_from(object));
+  } catch (const std::exception& error) {
+    senseless(file, error);
+  }
+  return infos;
 }
 
 }  // namespace tributary

@@ -44,4 +44,7 @@ std::string to_json(const ModelInfo& info);
 // Throws an InputError that begins with `file` if the text is not such an object or its values make no sense.
 ModelInfo model_info_from_json(const std::string& text, const std::string& file);
 
+// The same for a list of one or more, as a mixture's file has it.
+std::vector<ModelInfo> model_infos_from_json(const std::string& text, const std::string& file);
+
 }  // namespace tributary

@@ -1,6 +1,5 @@
 #include "tributary/report/report_data.h"
 
-#include <toml++/toml.h>
 #include <torch/version.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
+#include "tributary/base/toml.h"
 #include "tributary/methods/registry.h"
 
 namespace tributary {
@@ -137,7 +137,8 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
   if (subject.pictures && subject.pictures->size() != n)
     input_error("{} adapted to {} pictures, but there are {} now; put them back or make the report without them",
                 subject.run, thousands(n), thousands(subject.pictures->size()));
-  const toml::table config = toml::parse(read_text(subject.run + "/config.toml"));
+  const std::string config_path = subject.run + "/config.toml";
+  const toml::table config = parse_toml(read_text(config_path), config_path);
   const bool finished = std::filesystem::exists(subject.run + "/summary.json");
   const nlohmann::json summary =
       finished ? nlohmann::json::parse(read_text(subject.run + "/summary.json")) : nlohmann::json::object();

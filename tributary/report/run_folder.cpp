@@ -1,7 +1,6 @@
 #include "tributary/report/run_folder.h"
 
 #include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/options.h"
+#include "tributary/base/toml.h"
 
 namespace tributary {
 
@@ -98,11 +98,7 @@ std::string target_of_run(const std::string& path) {
   const std::string file = path + "/config.toml";
   std::error_code error;
   if (!fs::exists(file, error)) input_error("{} is not a run folder (no config.toml); give the one of a run", path);
-  try {
-    return toml::parse(read_text(file))["target"].value_or(std::string());
-  } catch (const toml::parse_error& damage) {
-    input_error("{} is damaged ({}); remove {} and run again", file, damage.description(), path);
-  }
+  return parse_toml(read_text(file), file)["target"].value_or(std::string());
 }
 
 std::string model_path(const std::string& path) {
