@@ -1,6 +1,7 @@
 // The one door through which TOML comes in: configurations, benchmarks of the user's own, run folders.
 #pragma once
 
+#include <cstdint>  // toml++ forgets it
 #include <string>
 #include <string_view>
 
