@@ -29,6 +29,22 @@ struct Given {
   std::optional<LabelledImages> test;
 };
 
+// Keeps what observers knew when all of them had heard of a round. One that is interrupted while it hears of the next
+// hears of that again when the run goes on, and so do those that had heard of it already.
+class Heard : public Observer {
+ public:
+  explicit Heard(const Observers& observers) : observers_(observers) {}
+  void on_round(const RoundEvent&) override {
+    state = nlohmann::json::object();
+    observers_.save(state);
+  }
+  void restore(const nlohmann::json& known) override { state = known; }
+  nlohmann::json state;
+
+ private:
+  const Observers& observers_;
+};
+
 class Adapt : public Command {
  public:
   std::string name() const override { return "adapt"; }
@@ -135,13 +151,15 @@ class Adapt : public Command {
     if (given.test) listeners.push_back(&accuracy.emplace(*given.test, device));
     RunWatch watch(folder, watching_, accuracy ? &*accuracy : nullptr, listeners);
     Observers observers(listeners);
+    Heard heard(observers);
+    Observers all({&observers, &heard});
     SnapshotFolder snapshots(folder.file("checkpoint"), {keeping_.every, keeping_.restart && piece == 0});
     snapshots.clean();
-    folder.begin(go_on(snapshots, given.target, observers));
+    folder.begin(go_on(snapshots, given.target, all, heard));
     if (given.oracle)
-      adapt_with_oracle(ensemble, given.target, *given.oracle, options_, observers, snapshots);
+      adapt_with_oracle(ensemble, given.target, *given.oracle, options_, all, snapshots);
     else
-      method->adapt(ensemble, given.target, observers, snapshots);
+      method->adapt(ensemble, given.target, all, snapshots);
     progress.finish();
 
     save_ensemble(folder.file("model.safetensors"), ensemble);
@@ -197,18 +215,18 @@ class Adapt : public Command {
 
   // Makes the observers know again what they knew when an interrupted run was kept, and every coming snapshot what they
   // know. Returns the round in which the run goes on, 0 where it begins.
-  static int64_t go_on(SnapshotFolder& snapshots, const ImageSet& target, Observers& observers) {
+  static int64_t go_on(SnapshotFolder& snapshots, const ImageSet& target, Observers& all, const Heard& heard) {
     const int64_t pictures = target.size();
-    snapshots.complete_with([&observers, pictures](Snapshot& snapshot) {
+    snapshots.complete_with([&heard, pictures](Snapshot& snapshot) {
       snapshot.facts["target_pictures"] = pictures;
-      observers.save(snapshot.facts["observers"]);
+      snapshot.facts["observers"] = heard.state;
     });
     const Snapshot* const left_off = snapshots.found();
     if (!left_off) return 0;
     if (left_off->integer("target_pictures") != pictures)
       input_error("the run was interrupted with {} pictures, and now there are {}; start over with --restart",
                   thousands(left_off->integer("target_pictures")), thousands(pictures));
-    observers.restore(left_off->facts.at("observers"));
+    all.restore(left_off->facts.at("observers"));
     const int64_t round = left_off->integer("round");
     std::cerr << fmt::format("tributary adapt: goes on in round {}\n", round);
     return round;

@@ -95,7 +95,7 @@ class Distill : public Command {
     if (out_.empty()) out_ = path_ + "/student.safetensors";
     if (target_.empty() && is_run) target_ = target_of_run(path_);
     if (target_.empty()) input_error("name the unlabelled pictures with --target");
-    require_writable_target(out_);
+    require_writable_file(out_);
     const torch::Device device = common_.prepare();
     const auto seed = static_cast<uint64_t>(seed_);
     Ensemble teachers = load_ensemble(model_file, import_);

@@ -50,7 +50,7 @@ class Train : public Command {
     common_.apply(table_);
     if (data_path_.empty()) input_error("name the labelled pictures with --data");
     if (out_.empty()) input_error("name the model file to write with --out");
-    require_writable_target(out_);
+    require_writable_file(out_);
     const torch::Device device = common_.prepare();
     const auto seed = static_cast<uint64_t>(seed_);
     std::optional<Checkpoint> weights;

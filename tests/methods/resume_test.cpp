@@ -21,6 +21,7 @@ class Cutting : public Snapshots {
     write_snapshot(file_, take());
     throw Interrupted(SIGTERM);
   }
+  void keep(const Take& take) override { write_snapshot(file_, take()); }
   int64_t passes = 0;
 
  private:
@@ -96,6 +97,37 @@ TEST_P(Resume, EndsAsAnUninterruptedRun) {
     for (size_t i = 0; i < models.size(); ++i)
       EXPECT_TRUE(torch::equal(models[i].value, whole_models[i].value)) << models[i].name;
   }
+}
+
+// Is interrupted when it hears of round 1.
+struct Impatient : Recorder {
+  void on_round(const RoundEvent& event) override {
+    if (event.round == 1) throw Interrupted(SIGINT);
+    Recorder::on_round(event);
+  }
+};
+
+// One method of each kind.
+class ResumeReport : public Resume {};
+INSTANTIATE_TEST_SUITE_P(Methods, ResumeReport,
+                         ::testing::Values(Case{"selective", "selective", ""}, Case{"shot", "shot", ""},
+                                           Case{"decision", "decision", ""}),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(ResumeReport, ARoundWhoseReportWasInterruptedIsReportedAgain) {
+  const test::TempDir folder;
+  Cutting never(folder / "kept.safetensors", -1);
+  const auto [whole, whole_models] = adapted(never);
+  Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+  Impatient impatient;
+  ASSERT_THROW(method()->adapt(ensemble, test::noise_pictures(18), impatient, never), Interrupted);
+  GoingOn going_on(folder / "kept.safetensors");
+  Ensemble again = test::small_ensemble({"lenet", "dtn"});
+  Recorder recorder;
+  method()->adapt(again, test::noise_pictures(18), recorder, going_on);
+  EXPECT_EQ(recorder.rounds.front().round, 1);
+  EXPECT_EQ(recorder.rounds.size(), 2u);
+  EXPECT_TRUE(torch::equal(recorder.rounds.back().probabilities, whole.probabilities));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -223,4 +223,10 @@ void require_writable_target(const std::string& path) {
   ::unlink(name.c_str());
 }
 
+void require_writable_file(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) cannot_write(path, EISDIR);
+  require_writable_target(path);
+}
+
 }  // namespace tributary

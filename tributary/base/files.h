@@ -36,5 +36,7 @@ void make_folder(const std::string& path);
 // Finds out before hours of work whether a file or folder could be made (or replaced) at `path`, and leaves nothing
 // behind. Missing folders above are fine as long as they could be made.
 void require_writable_target(const std::string& path);
+// The same for a file, which a folder of that name is not.
+void require_writable_file(const std::string& path);
 
 }  // namespace tributary

@@ -188,13 +188,14 @@ class Adaptation {
   TargetState finish_round() {
     train();
     const double training = seconds_since(start_);
-    TargetState state =
-        snapshots_.during([this] { return snapshot(); },
-                          [this] { return next_state(ensemble_, images_, selection_, weights_, options_); });
-    event_.phases = state.seconds;
-    event_.phases.training = training;
-    report(state);
-    return state;
+    return snapshots_.during([this] { return snapshot(); },
+                             [&] {
+                               TargetState state = next_state(ensemble_, images_, selection_, weights_, options_);
+                               event_.phases = state.seconds;
+                               event_.phases.training = training;
+                               report(state);
+                               return state;
+                             });
   }
 
   void train() {

@@ -130,6 +130,11 @@ SnapshotsBeside::SnapshotsBeside(const std::string& file, const std::string& con
                 fmt::join(lines, "; "));
 }
 
+SnapshotsBeside::~SnapshotsBeside() {
+  std::error_code not_empty;
+  fs::remove(path_, not_empty);
+}
+
 void SnapshotsBeside::finish() {
   folder_.remove();
 }

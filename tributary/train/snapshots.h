@@ -32,7 +32,7 @@ class Snapshots {
   // What to tell a user whose work was interrupted.
   virtual std::string farewell() const { return "interrupted"; }
 
-  // Does `work`, which changes nothing of what `take` takes.
+  // Does `work`, which changes nothing of what `take` takes, so that it can be broken off and done again.
   template <typename Work>
   auto during(const Take& take, Work work) {
     try {
@@ -95,6 +95,11 @@ class SnapshotsBeside {
  public:
   // `config` says what work it is: an InputError shows how that of an interrupted one differs.
   SnapshotsBeside(const std::string& file, const std::string& config, const SnapshotOptions& options);
+  // Leaves no folder where nothing was kept.
+  ~SnapshotsBeside();
+  SnapshotsBeside(const SnapshotsBeside&) = delete;
+  SnapshotsBeside& operator=(const SnapshotsBeside&) = delete;
+
   SnapshotFolder& snapshots() { return folder_; }
   // When the file is written.
   void finish();
