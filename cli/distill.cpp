@@ -1,4 +1,3 @@
-#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -8,6 +7,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/stopwatch.h"
 #include "tributary/base/text.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/model/layered_source.h"
@@ -43,10 +43,10 @@ const SourceModel* strongest(const Ensemble& ensemble) {
 // How fast the models answer, what they answer, and how large they are.
 json measured(Ensemble& ensemble, const DeviceImages& images, const DeviceImages* test, const Tensor& label,
               Tensor& predicted) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   predicted = combine(evaluate_logits(ensemble, images), ensemble.mixture).argmax(-1);
   synchronise(images.device());
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = watch.seconds();
   int64_t parameters = 0;
   for (const SourceModel& source : ensemble.sources) parameters += source.parameter_count();
   json row = {{"networks", ensemble.size()},

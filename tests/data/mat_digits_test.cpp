@@ -151,7 +151,7 @@ TEST(MatDigits, SaysWhatIsWrong) {
   for (const auto& [what, content, part, message] : cases) {
     SCOPED_TRACE(what);
     const std::string path = dir.write("a.mat", mat_header() + content);
-    const std::string said = message_of<InputError>([&path, named = path + part] {
+    const std::string said = message_of<InputError>([named = path + part] {
       read_mat_images(named);
       read_mat_labels(named);
     });

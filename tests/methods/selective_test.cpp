@@ -7,6 +7,7 @@
 #include "tests/support/tensors.h"
 #include "tributary/base/error.h"
 #include "tributary/methods/selective_step.h"
+#include "tributary/methods/target_state.h"
 
 namespace tributary {
 namespace {

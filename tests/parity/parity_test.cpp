@@ -10,6 +10,7 @@
 #include "tributary/data/digits.h"
 #include "tributary/methods/selective.h"
 #include "tributary/methods/selective_step.h"
+#include "tributary/methods/target_state.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/schedule.h"
 

@@ -1,9 +1,9 @@
 #include "tributary/bench/digits_demo.h"
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
+#include "tributary/base/stopwatch.h"
 #include "tributary/base/text.h"
 #include "tributary/data/digits.h"
 #include "tributary/eval/metrics.h"
@@ -169,7 +169,7 @@ void declare(OptionTable& table, DigitsDemoOptions& options) {
 }
 
 DemoResult run_digits_demo(const DigitsDemoOptions& options, torch::Device device, Progress& progress) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   DemoResult result;
   if (options.target == "all") {
     for (const std::string& name : digit_domain_names()) result.rows.emplace_back(name);
@@ -188,7 +188,7 @@ DemoResult run_digits_demo(const DigitsDemoOptions& options, torch::Device devic
       repetition.run(row);
     }
   }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = watch.seconds();
   return result;
 }
 

@@ -1,11 +1,11 @@
 // Pictures and sources made for timing: their values do not matter, their sizes do.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <vector>
 
 #include "tributary/base/framing.h"
+#include "tributary/base/stopwatch.h"
 #include "tributary/data/image_set.h"
 #include "tributary/model/ensemble.h"
 
@@ -22,9 +22,9 @@ double median(std::vector<double> values);
 // Seconds that `work` takes.
 template <typename Work>
 double seconds_of(Work work) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return watch.seconds();
 }
 
 }  // namespace tributary

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <mutex>
@@ -11,6 +10,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/stopwatch.h"
 #include "tributary/base/text.h"
 #include "tributary/base/threads.h"
 #include "tributary/report/table.h"
@@ -173,7 +173,7 @@ std::vector<double> over_targets(const TableTask& task, const std::map<std::stri
 }  // namespace
 
 TableResult run_table(const TableTask& task, const TableCall& call, const TableProgress& progress) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   for (const std::string& target : task.targets) domain_named(task, target);
   train_sources(task, call, progress);
   TableResult result;
@@ -200,7 +200,7 @@ TableResult run_table(const TableTask& task, const TableCall& call, const TableP
   for (auto& [row, cells] : result.cells)
     for (auto& [target, cell] : cells)
       if (!cell.failure.empty()) cell.last = cell.picked = cell.with_labels = {};
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = watch.seconds();
   return result;
 }
 

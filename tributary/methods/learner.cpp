@@ -1,21 +1,15 @@
 #include "tributary/methods/learner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 
 #include "tributary/base/error.h"
+#include "tributary/base/stopwatch.h"
 #include "tributary/model/device.h"
 #include "tributary/train/schedule.h"
 
 namespace tributary {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 int64_t steps_of(const Course& course, int64_t pictures) {
   if (course.steps > 0) return course.steps;
@@ -158,7 +152,6 @@ class Learning {
   }
 
   void run() {
-    start_ = Clock::now();
     if (const Snapshot* left_off = snapshots_.found()) {
       restore(*left_off);
       finish_round();
@@ -166,7 +159,7 @@ class Learning {
       evaluate_and_report();
     }
     for (++event_.round; event_.round <= course_.rounds; ++event_.round) {
-      start_ = Clock::now();
+      watch_ = Stopwatch();
       event_.pictures = 0;
       for (const auto& way : ways_) way->begin_round(event_.round, outputs_);
       finish_round();
@@ -177,7 +170,7 @@ class Learning {
   // The steps of the round that are left, and what comes of them.
   void finish_round() {
     train();
-    event_.phases.training = seconds_since(start_);
+    event_.phases.training = watch_.seconds();
     snapshots_.during([this] { return snapshot(); }, [this] { evaluate_and_report(); });
   }
 
@@ -206,7 +199,7 @@ class Learning {
   }
 
   void evaluate_and_report() {
-    const Clock::time_point before = Clock::now();
+    const Stopwatch evaluation;
     outputs_ = evaluate(ensemble_.sources, images_, is_mixed(course_.precision));
     std::vector<Tensor> logits;
     event_.features.clear();
@@ -219,15 +212,15 @@ class Learning {
     event_.probabilities = combine(event_.logits, ensemble_.mixture);
     event_.weights = ensemble_.mixture.weights;
     synchronise(images_.device());
-    event_.phases.evaluation = seconds_since(before);
-    event_.seconds = seconds_since(start_);
+    event_.phases.evaluation = evaluation.seconds();
+    event_.seconds = watch_.seconds();
     observer_.on_round(event_);
   }
 
   // In the midst of a round. An error where its losses are not finite: what led there is not worth keeping.
   Snapshot snapshot() const {
     Snapshot now;
-    now.facts = {{"round", event_.round}, {"pictures", event_.pictures}, {"seconds", seconds_since(start_)}};
+    now.facts = {{"round", event_.round}, {"pictures", event_.pictures}, {"seconds", watch_.seconds()}};
     for (const auto& way : ways_) {
       way->means(event_.round);
       way->add_to(now);
@@ -239,8 +232,7 @@ class Learning {
   void restore(const Snapshot& left_off) {
     event_.round = left_off.integer("round");
     event_.pictures = left_off.integer("pictures");
-    start_ -= std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(left_off.facts.value("seconds", 0.0)));
+    watch_ = Stopwatch(left_off.facts.value("seconds", 0.0));
     left_off.restore("", ensemble_.state());
     for (const auto& way : ways_) way->restore(left_off, images_.device());
   }
@@ -255,7 +247,7 @@ class Learning {
   std::vector<std::unique_ptr<Way>> ways_;
   RoundEvent event_;
   std::vector<Outputs> outputs_;  // of the last evaluation
-  Clock::time_point start_;       // of the round
+  Stopwatch watch_;               // of the round
 };
 
 }  // namespace

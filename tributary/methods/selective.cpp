@@ -1,40 +1,18 @@
 #include "tributary/methods/selective.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <optional>
-#include <utility>
 
 #include "tributary/base/error.h"
+#include "tributary/base/stopwatch.h"
 #include "tributary/methods/step_runner.h"
+#include "tributary/methods/target_state.h"
 #include "tributary/model/device.h"
-#include "tributary/train/evaluate.h"
 #include "tributary/train/schedule.h"
 
 namespace tributary {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Seconds since the last lap, everything asked of the device included.
-class Laps {
- public:
-  explicit Laps(torch::Device device) : device_(device) {}
-  double lap() {
-    synchronise(device_);
-    const Clock::time_point now = Clock::now();
-    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
-  }
-
- private:
-  torch::Device device_;
-  Clock::time_point last_ = Clock::now();
-};
 
 // The fewest pictures that make a batch, where more are to be had.
 int64_t least_of(const SelectiveOptions& options) {
@@ -44,42 +22,6 @@ int64_t least_of(const SelectiveOptions& options) {
 int64_t batches_of(const Tensor& index, const SelectiveOptions& options) {
   const int64_t full = index.size(0) / options.batch, rest = index.size(0) % options.batch;
   return std::max<int64_t>(1, full + (rest >= least_of(options) ? 1 : 0));
-}
-
-TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
-  TargetState state;
-  std::vector<Tensor> logits;
-  for (const Outputs& outputs : evaluate(ensemble.sources, images, is_mixed(options.precision))) {
-    state.features.push_back(outputs.features);
-    logits.push_back(outputs.logits);
-  }
-  state.logits = at::stack(logits);
-  return state;
-}
-
-void score_target(TargetState& state, const SelectiveOptions& options) {
-  state.probabilities =
-      combine(state.logits, weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale));
-  state.score = options.denoise
-                    ? denoised_score(state.probabilities, normalised_weights(state.weights), state.posteriors)
-                    : state.probabilities;
-}
-
-// Prototype posteriors of every source. `label_of(j)` gives the labels its prototypes are made of.
-template <typename LabelOf>
-Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, LabelOf label_of) {
-  std::vector<Tensor> posteriors;
-  for (size_t j = 0; j < state.features.size(); ++j) {
-    const Tensor own = state.logits[static_cast<int64_t>(j)].softmax(-1);
-    posteriors.push_back(refined_posterior(state.features[j], label_of(own), own, options.prototypes));
-  }
-  return at::stack(posteriors);
-}
-
-Tensor starting_weights(const Ensemble& ensemble, const SelectiveOptions& options) {
-  return initial_weights(ensemble.size(), options.aggregation.start,
-                         Random(static_cast<uint64_t>(options.seed), Purpose::kWeights))
-      .to(ensemble.sources.front().device());
 }
 
 // The two loaders of a round, restarting each on its own or both together (D2).
@@ -160,7 +102,6 @@ class Adaptation {
   // `select(state, initial, round)` chooses what a round trains on.
   template <typename Select>
   void run(Select select) {
-    start_ = Clock::now();
     event_.rounds = options_.rounds;
     TargetState state;
     if (const Snapshot* left_off = snapshots_.found()) {
@@ -174,7 +115,7 @@ class Adaptation {
       report(state);
     }
     for (++event_.round; event_.round <= options_.rounds; ++event_.round) {
-      start_ = Clock::now();
+      watch_ = Stopwatch();
       selection_ = select(state, event_.initial_confident, event_.round);
       weights_ = state.weights;
       history_.clear();
@@ -187,7 +128,7 @@ class Adaptation {
   // The steps of the round that are left, and the state they lead to.
   TargetState finish_round() {
     train();
-    const double training = seconds_since(start_);
+    const double training = watch_.seconds();
     return snapshots_.during([this] { return snapshot(); },
                              [&] {
                                TargetState state = next_state(ensemble_, images_, selection_, weights_, options_);
@@ -230,7 +171,7 @@ class Adaptation {
     now.facts = {{"round", event_.round},
                  {"pictures", event_.pictures},
                  {"initial_confident", event_.initial_confident},
-                 {"seconds", seconds_since(start_)}};
+                 {"seconds", watch_.seconds()}};
     now.tensors = {{"confident", selection_.confident},
                    {"unconfident", selection_.unconfident},
                    {"label", selection_.label},
@@ -248,8 +189,7 @@ class Adaptation {
     event_.round = left_off.integer("round");
     event_.pictures = left_off.integer("pictures");
     event_.initial_confident = left_off.integer("initial_confident");
-    start_ -= std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(left_off.facts.value("seconds", 0.0)));
+    watch_ = Stopwatch(left_off.facts.value("seconds", 0.0));
     const auto here = [&](const char* name) { return left_off.at(name).to(images_.device()); };
     selection_ = {here("label"), here("confident"), here("unconfident")};
     if (selection_.label.numel() != images_.size())
@@ -271,7 +211,7 @@ class Adaptation {
   void report(const TargetState& state) {
     ensemble_.mixture = weighted_mixture(state.weights, options_.aggregation.space, options_.aggregation.scale);
     synchronise(images_.device());
-    event_.seconds = seconds_since(start_);
+    event_.seconds = watch_.seconds();
     event_.ensemble = &ensemble_;
     event_.features = state.features;
     event_.logits = state.logits;
@@ -288,7 +228,7 @@ class Adaptation {
   DeviceImages images_;
   StepRunner runner_;
   RoundEvent event_;
-  Clock::time_point start_;  // of the round
+  Stopwatch watch_;  // of the round
   // Of the round: what it trains on, the domain weights it began with, the losses of its steps.
   Selection selection_;
   Tensor weights_;
@@ -297,45 +237,6 @@ class Adaptation {
 };
 
 }  // namespace
-
-TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
-  torch::NoGradGuard no_grad;
-  Laps laps(images.device());
-  TargetState state = evaluate_sources(ensemble, images, options);
-  state.seconds.evaluation = laps.lap();
-  state.weights = optimise_weights(state.logits, starting_weights(ensemble, options), options.aggregation);
-  state.seconds.weights = laps.lap();
-  const Mixture mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
-  const Tensor mixed = combine(state.logits, mixture).argmax(-1);
-  state.posteriors = posteriors_of(state, options, [&](const Tensor& own) {
-    return options.first_labels == FirstLabels::kOwn ? own.argmax(-1) : mixed;
-  });
-  score_target(state, options);
-  state.seconds.labels = laps.lap();
-  return state;
-}
-
-TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained, const Tensor& weights,
-                       const SelectiveOptions& options) {
-  torch::NoGradGuard no_grad;
-  Laps laps(images.device());
-  TargetState state = evaluate_sources(ensemble, images, options);
-  state.seconds.evaluation = laps.lap();
-  state.posteriors = posteriors_of(state, options, [&](const Tensor&) { return trained.label; });
-  state.seconds.labels = laps.lap();
-  const Tensor start = options.aggregation.restart ? starting_weights(ensemble, options) : weights;
-  state.weights = optimise_weights(state.logits, start, options.aggregation);
-  state.seconds.weights = laps.lap();
-  score_target(state, options);
-  state.seconds.labels += laps.lap();
-  return state;
-}
-
-Selection select_for_round(const TargetState& state, int64_t initial, int64_t round, const SelectiveOptions& options) {
-  const int64_t total = state.score.size(0);
-  const int64_t count = confident_count(initial, total, round, options.rounds, options.growth);
-  return select_confident(state.score, std::clamp<int64_t>(count, 2, total));
-}
 
 void SelectiveSelfTraining::adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer,
                                   Snapshots& snapshots) {

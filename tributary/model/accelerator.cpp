@@ -197,6 +197,9 @@ void sgd_step(std::vector<Tensor>& values, std::vector<Tensor>& slopes, std::vec
               const Tensor& rate, double momentum, double weight_decay, bool nesterov) {
 #ifdef TRIBUTARY_GRAPHS
   if (momentum > 0) {
+    // The fused step wants everything laid out alike, which gradients that were asked for by name need not be.
+    for (size_t i = 0; i < values.size(); ++i)
+      if (slopes[i].strides() != values[i].strides()) slopes[i] = torch::empty_like(values[i]).copy_(slopes[i]);
     at::_fused_sgd_(values, slopes, velocity, weight_decay, momentum, rate, /*dampening=*/0, nesterov,
                     /*maximize=*/false, /*is_first_step=*/false);
     return;

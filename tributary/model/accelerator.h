@@ -24,7 +24,7 @@ class MixedPrecision {
   static bool active(torch::Device device);
 
  private:
-  bool enabled_;
+  [[maybe_unused]] bool enabled_;  // of use on a GPU
 };
 
 // While it lives, convolutions of shapes that were not seen before take an algorithm by rule of thumb. Otherwise all

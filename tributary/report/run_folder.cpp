@@ -68,7 +68,7 @@ void RunFolder::begin(int64_t round) {
     fs::remove(file(last), error);
   write_file_atomically(file("config.toml"), config_);
   write_file_atomically(file("metrics.jsonl"), round > 0 ? metrics_before(file("metrics.jsonl"), round) : "");
-  metrics_.open(file("metrics.jsonl"), std::ios::app);
+  metrics_ = std::ofstream(file("metrics.jsonl"), std::ios::app);
   if (!metrics_) work_error("cannot write {}", file("metrics.jsonl"));
 }
 

@@ -112,7 +112,7 @@ void write_snapshot(const std::string& path, const Snapshot& snapshot) {
 
 Snapshot read_snapshot(const std::string& path) {
   const SafetensorsFile file = SafetensorsFile::read(path);
-  const std::string& facts = metadata_of(file, "facts");
+  const std::string facts = metadata_of(file, "facts");
   if (checksum(facts, file.entries()) != metadata_of(file, "checksum"))
     input_error("{} is damaged: its checksum is another", path);
   Snapshot snapshot;
