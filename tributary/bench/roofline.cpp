@@ -15,7 +15,8 @@ struct Extent {
 };
 
 double windows(double side, int64_t kernel, int64_t stride, int64_t padding) {
-  return (static_cast<int64_t>(side) + 2 * padding - kernel) / stride + 1;
+  const int64_t whole = (static_cast<int64_t>(side) + 2 * padding - kernel) / stride + 1;
+  return static_cast<double>(whole);
 }
 
 // Fills in the work of a layer and gives the size of what comes out.

@@ -91,14 +91,18 @@ std::vector<std::string> BoundSetting::notes() const {
       "The sum guarantees nothing: above M = {:g} it says less than the loss's own range. Its terms are to be compared "
       "from round to round.",
       loss_bound);
-  return {
-      theorem,
+  const std::string mismatch =
       "Label mismatch is -ln(1 - e) in nats. Without labels e is how often the sources and the mixture disagree "
       "with the pseudo-labels of the confident samples, a proxy: models that share a mistake agree. With labels e "
-      "is the share of wrong pseudo-labels, and the number a lower bound of the paper's term.",
+      "is the share of wrong pseudo-labels, and the number a lower bound of the paper's term.";
+  const std::string misalignment =
       "Feature misalignment is the divergence, in nats, between the confident samples and the target set that a "
       "discriminator finds in the features it is given, on samples it has not learned from. It cannot exceed "
-      "ln(n / N), since the confident samples are N of the n in the target set.",
+      "ln(n / N), since the confident samples are N of the n in the target set.";
+  return {
+      theorem,
+      mismatch,
+      misalignment,
       fmt::format("With fewer than {} samples inside or outside of the confident set there is no estimate. Bias and "
                   "sum then take ln(n / N), the most it can be, and jump where that begins.",
                   kFewestForDivergence),
