@@ -144,11 +144,11 @@ std::vector<TensorEntry> entries_of(const Named& tensors) {
                                                            {torch::kFloat16, DType::F16}, {torch::kInt64, DType::I64},
                                                            {torch::kInt32, DType::I32},   {torch::kUInt8, DType::U8}};
   std::vector<TensorEntry> entries;
-  for (const auto& [name, value] : tensors)
-    entries.push_back({name,
-                       kinds.at(value.scalar_type()),
-                       value.sizes().vec(),
-                       {static_cast<const uint8_t*>(value.data_ptr()), value.nbytes()}});
+  for (const NamedTensor& tensor : tensors)
+    entries.push_back({tensor.name,
+                       kinds.at(tensor.value.scalar_type()),
+                       tensor.value.sizes().vec(),
+                       {static_cast<const uint8_t*>(tensor.value.data_ptr()), tensor.value.nbytes()}});
   return entries;
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tributary/model/layered_source.h"
+
 namespace tributary {
 namespace {
 
@@ -49,13 +51,32 @@ void JointLearner::each_source(const std::function<void(size_t)>& work) {
   branches_.join();
 }
 
+std::vector<Tensor> JointLearner::exchanged(const std::vector<Tensor>& x, std::vector<Noise>& noise) {
+  std::vector<Tensor> flat(x.size());
+  if (!ensemble_.by_sources()) return flat;
+  const auto shared = [&](size_t j) { return ensemble_.sources[j].sharing().by == Sharing::By::kSources; };
+  each_source([&](size_t j) {
+    const MixedPrecision precision(settings_.mixed, x[j].device());
+    SourceModel& source = ensemble_.sources[j];
+    if (shared(j) && !source.sharing().elsewhere())
+      flat[j] = source.layered()->backbone_features_alone(x[j], &noise[j]);
+  });
+  const MixedPrecision precision(settings_.mixed, x.front().device());
+  for (size_t j = 0; j < x.size(); ++j)
+    if (shared(j)) flat[j] = ensemble_.sources[j].layered()->exchange(flat[j], x[j], &noise[j]);
+  return flat;
+}
+
 Tensor JointLearner::step(const TargetBatch& batch) {
   const std::vector<Tensor> x = views(batch.pixels, ensemble_.sources);
   std::vector<Tensor> logits(x.size());
+  const std::vector<Tensor> flat = exchanged(x, batch.noise);
   each_source([&](size_t j) {
     const MixedPrecision precision(settings_.mixed, batch.pixels.device());
     SourceModel& source = ensemble_.sources[j];
-    logits[j] = source.classify(source.features(x[j], &batch.noise[j])).to(torch::kFloat32);
+    const Tensor phi = flat[j].defined() ? source.layered()->bottleneck_features(flat[j], &batch.noise[j])
+                                         : source.features(x[j], &batch.noise[j]);
+    logits[j] = source.classify(phi).to(torch::kFloat32);
   });
 
   // The sources meet in the loss alone: it is taken back to their logits, and from there each goes its own way.
@@ -70,7 +91,10 @@ Tensor JointLearner::step(const TargetBatch& batch) {
   optimiser_.zero_gradients();
   torch::autograd::backward({loss.objective});
   const std::vector<Tensor> gradients = meeting.grad().unbind();
-  each_source([&](size_t j) { torch::autograd::backward({logits[j]}, {gradients[j]}); });
+  each_source([&](size_t j) {
+    torch::autograd::backward({logits[j]}, {gradients[j]});
+    optimiser_.begin_sums(/*the backbone's group=*/2 * j);
+  });
   optimiser_.step(batch.rate_factor);
   return loss.parts;
 }

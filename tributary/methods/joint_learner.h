@@ -51,6 +51,8 @@ class JointLearner : public Learner {
 
  private:
   void each_source(const std::function<void(size_t)>& work);
+  // F of every source where ranks divide the work by sources: each does its own, and then they exchange them.
+  std::vector<Tensor> exchanged(const std::vector<Tensor>& x, std::vector<Noise>& noise);
 
   Sgd optimiser_;
   Branches branches_;

@@ -162,11 +162,18 @@ class Learning {
       watch_ = Stopwatch();
       event_.pictures = 0;
       for (const auto& way : ways_) way->begin_round(event_.round, outputs_);
+      agree_on_labels();
       finish_round();
     }
   }
 
  private:
+  // Ranks compute labels each for itself. On a GPU sums may come in another order, and labels out otherwise.
+  void agree_on_labels() const {
+    if (!ensemble_.ranks() || images_.device().is_cpu()) return;
+    for (const auto& learner : learners_) agree(*ensemble_.ranks(), learner->state());
+  }
+
   // The steps of the round that are left, and what comes of them.
   void finish_round() {
     train();

@@ -53,6 +53,8 @@ class Ma : public LearnedMethod {
   Ma(const BaselineOptions& common, const MaOptions& options) : common_(common), options_(options) {}
   // It asks for gradients in its samples and one by one in its parameters.
   bool works_in_pieces() const override { return false; }
+  // One of its losses is of the parameters themselves.
+  bool can_be_divided() const override { return false; }
 
  protected:
   Course course(const Ensemble& ensemble, int64_t) const override {

@@ -22,6 +22,9 @@ class Method {
   }
   // Whether the sources may take a batch in pieces (model/pieces.h) where memory is short.
   virtual bool works_in_pieces() const { return true; }
+  // Whether ranks may divide its training (model/shared_pass.h): its losses reach a backbone's parameters by way of the
+  // features alone.
+  virtual bool can_be_divided() const { return true; }
 };
 
 }  // namespace tributary

@@ -3,7 +3,6 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <map>
 
 #include "tributary/adapt/information.h"
 #include "tributary/model/backbone.h"
@@ -21,6 +20,11 @@ std::vector<SgdGroup> groups_of(const Ensemble& ensemble, const SelectiveOptions
     groups.push_back({source.bottleneck_parameters(), options.rate_bottleneck});
   }
   return groups;
+}
+
+// The place of source j's backbone among them.
+size_t backbone_group(int64_t j) {
+  return 2 * static_cast<size_t>(j);
 }
 
 // What `make(j)` makes of the view of source j, once for all sources that share it.
@@ -55,8 +59,8 @@ Tensor joined(const Passes& passes) {
 // Without BatchNorm the backbone treats every picture by itself, so that its passes can be one. That is faster for
 // small networks on a CPU; on a GPU launches cost nothing in a recorded step, and large networks want the memory.
 bool passes_at_once(SourceModel& source) {
-  return source.device().is_cpu() && source.layered() && source.layered()->network().batch_norms().empty() &&
-         !architecture(source.info().architecture).photographs;
+  return !source.sharing().ranks && source.device().is_cpu() && source.layered() &&
+         source.layered()->network().batch_norms().empty() && !architecture(source.info().architecture).photographs;
 }
 
 // F of every pass, from one through `together`, the pictures of all; `noise_of(pass)` has the masks of each.
@@ -101,19 +105,40 @@ NamedTensors SelectiveStep::state() const {
   return joined_state({{"optimiser", optimiser_.state()}, {"adversary", adversary_.state()}});
 }
 
-SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, const Tensor& mixed,
-                                             const Tensor& together, StepNoise& noise) {
+Noise& SelectiveStep::noise_of(StepNoise& noise, int64_t j, StepPass pass) const {
+  return noise[static_cast<size_t>(j) * std::size(kStepPasses) + static_cast<size_t>(pass)];
+}
+
+SelectiveStep::Flat SelectiveStep::flat_of(int64_t j, const StepBatch& batch, const Tensor& mixed,
+                                           const Tensor& together, StepNoise& noise) {
   SourceModel& source = ensemble_.sources[j];
   const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
-  const auto noise_of = [&](StepPass pass) -> Noise& {
-    return noise[static_cast<size_t>(j) * std::size(kStepPasses) + static_cast<size_t>(pass)];
-  };
+  const auto own_noise = [&](StepPass pass) -> Noise& { return noise_of(noise, j, pass); };
+  Flat flat;
+  if (passes_at_once(source))
+    return backbone_at_once(*source.layered(), passes_of(batch, j, mixed), together, own_noise);
+  if (source.sharing().by == Sharing::By::kSources && !source.sharing().elsewhere())
+    for (const auto& [pass, x] : passes_of(batch, j, mixed))
+      flat[pass] = source.layered()->backbone_features_alone(x, &own_noise(pass));
+  return flat;
+}
+
+void SelectiveStep::exchange(int64_t j, const StepBatch& batch, const Tensor& mixed, Flat& flat, StepNoise& noise) {
+  SourceModel& source = ensemble_.sources[j];
+  if (source.sharing().by != Sharing::By::kSources) return;
+  const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
+  for (const auto& [pass, x] : passes_of(batch, j, mixed))
+    flat[pass] = source.layered()->exchange(flat[pass], x, &noise_of(noise, j, pass));
+}
+
+SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Flat& flat,
+                                             StepNoise& noise) {
+  SourceModel& source = ensemble_.sources[j];
+  const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
   const bool at_once = passes_at_once(source);
-  std::map<StepPass, Tensor> flat;
-  if (at_once) flat = backbone_at_once(*source.layered(), passes_of(batch, j, mixed), together, noise_of);
   const auto features = [&](const Tensor& x, StepPass pass) {
-    return (at_once ? source.layered()->bottleneck_features(flat.at(pass), &noise_of(pass))
-                    : source.features(x, &noise_of(pass)))
+    Noise& own = noise_of(noise, j, pass);
+    return (flat.empty() ? source.features(x, &own) : source.layered()->bottleneck_features(flat.at(pass), &own))
         .to(torch::kFloat32);
   };
   Source result;
@@ -162,17 +187,28 @@ StepLosses SelectiveStep::accumulate(const StepBatch& batch, StepNoise& noise) {
   if (std::any_of(ensemble_.sources.begin(), ensemble_.sources.end(), passes_at_once))
     together = of_views(batch.confident, [&](size_t j) { return joined(passes_of(batch, j, mixed[j])); });
   std::vector<Source> sources(mixed.size());
+  std::vector<Flat> flat(mixed.size());
   const auto each_source = [&](const auto& work) {
     for (int64_t j = 0; j < ensemble_.size(); ++j) branches_.run(j, [&] { work(j); });
     branches_.join();
   };
-  each_source([&](int64_t j) { sources[j] = forward(j, batch, mixed[j], together[j], noise); });
+  if (ensemble_.by_sources()) {
+    each_source([&](int64_t j) { flat[j] = flat_of(j, batch, mixed[j], together[j], noise); });
+    for (int64_t j = 0; j < ensemble_.size(); ++j) exchange(j, batch, mixed[j], flat[j], noise);
+  }
+  each_source([&](int64_t j) {
+    if (flat[j].empty()) flat[j] = flat_of(j, batch, mixed[j], together[j], noise);
+    sources[j] = forward(j, batch, mixed[j], flat[j], noise);
+  });
 
   std::vector<Tensor> losses;
   for (const Source& source : sources) losses.push_back(source.cross_entropy.detach());
   for (const Source& source : sources) losses.push_back(source.information.detach());
   if (batch.unconfident.empty() || options_.lambda_adv == 0) {
-    each_source([&](int64_t j) { torch::autograd::backward({sources[j].objective}); });
+    each_source([&](int64_t j) {
+      torch::autograd::backward({sources[j].objective});
+      optimiser_.begin_sums(backbone_group(j));
+    });
     losses.insert(losses.end(), 2, torch::zeros_like(losses.front()));
     return at::stack(losses);
   }
@@ -188,6 +224,7 @@ StepLosses SelectiveStep::accumulate(const StepBatch& batch, StepNoise& noise) {
     torch::autograd::backward({source.objective, source.aligned, source.unconfident},
                               {Tensor(), alignment.confident_gradient[j] * options_.lambda_adv,
                                alignment.unconfident_gradient[j] * options_.lambda_adv});
+    optimiser_.begin_sums(backbone_group(j));
   });
   losses.push_back(alignment.adversarial_loss);
   losses.push_back(alignment.discriminator_loss);

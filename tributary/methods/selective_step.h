@@ -2,6 +2,7 @@
 // batch; cross-entropy, information maximisation and the joint adversary pull together; one update.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "tributary/adapt/mixup.h"
@@ -56,8 +57,14 @@ class SelectiveStep {
 
  private:
   struct Source;
-  // `together`: the batches of all passes in one, for a source whose passes are taken at once.
-  Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Tensor& together, StepNoise& noise);
+  using Flat = std::map<StepPass, Tensor>;  // F of every pass
+  Noise& noise_of(StepNoise& noise, int64_t j, StepPass pass) const;
+  // F of all passes of source j where they are not taken one by one, else nothing. `together`: their batches in one,
+  // for a source whose passes are taken at once.
+  Flat flat_of(int64_t j, const StepBatch& batch, const Tensor& mixed, const Tensor& together, StepNoise& noise);
+  // By sources: what every rank has of its own sources comes to all.
+  void exchange(int64_t j, const StepBatch& batch, const Tensor& mixed, Flat& flat, StepNoise& noise);
+  Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Flat& flat, StepNoise& noise);
 
   Ensemble& ensemble_;
   SelectiveOptions options_;

@@ -34,6 +34,13 @@ void score_target(TargetState& state, const SelectiveOptions& options) {
                     : state.probabilities;
 }
 
+// Ranks compute it each for itself. On a GPU sums may come in another order, and a selection out otherwise.
+void agree_on(const TargetState& state, const Ensemble& ensemble) {
+  if (!ensemble.ranks() || state.score.is_cpu()) return;
+  agree(*ensemble.ranks(),
+        {{"weights", state.weights}, {"probabilities", state.probabilities}, {"score", state.score}});
+}
+
 // Prototype posteriors of every source. `label_of(j)` gives the labels its prototypes are made of.
 template <typename LabelOf>
 Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, LabelOf label_of) {
@@ -66,6 +73,7 @@ TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const Se
     return options.first_labels == FirstLabels::kOwn ? own.argmax(-1) : mixed;
   });
   score_target(state, options);
+  agree_on(state, ensemble);
   state.seconds.labels = lap(watch, images.device());
   return state;
 }
@@ -82,6 +90,7 @@ TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Sel
   state.weights = optimise_weights(state.logits, start, options.aggregation);
   state.seconds.weights = lap(watch, images.device());
   score_target(state, options);
+  agree_on(state, ensemble);
   state.seconds.labels += lap(watch, images.device());
   return state;
 }

@@ -13,13 +13,23 @@ int64_t Ensemble::joint_width() const {
 NamedTensors Ensemble::state() const {
   NamedTensors all;
   for (size_t j = 0; j < sources.size(); ++j)
-    for (const NamedTensor& tensor : sources[j].state())
-      all.push_back({fmt::format("source.{}.{}", j, tensor.name), tensor.value});
+    for (NamedTensor tensor : sources[j].state()) {
+      tensor.name = fmt::format("source.{}.{}", j, tensor.name);
+      all.push_back(std::move(tensor));
+    }
   return all;
 }
 
 void Ensemble::to(torch::Device device) {
   for (SourceModel& source : sources) source.to(device);
+}
+
+void Ensemble::share(Ranks& ranks, Sharing::By by, bool shared_statistics) {
+  for (int64_t j = 0; j < size(); ++j) sources[j].share({&ranks, by, j * ranks.size() / size(), shared_statistics});
+}
+
+bool Ensemble::by_sources() const {
+  return sources.front().sharing().by == Sharing::By::kSources;
 }
 
 namespace {

@@ -19,6 +19,12 @@ struct Ensemble {
   // Every parameter and buffer of all sources: "source.0." and its name in model files.
   NamedTensors state() const;
   void to(torch::Device device);
+
+  // From here on ranks share the sources' passes. By sources, rank r has a block of them.
+  void share(Ranks& ranks, Sharing::By by, bool shared_statistics = true);
+  // Null where there is nobody else.
+  Ranks* ranks() const { return sources.front().sharing().ranks; }
+  bool by_sources() const;
 };
 
 // Throws an InputError that names both files unless all sources know the same classes in the same order and take

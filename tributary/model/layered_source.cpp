@@ -31,6 +31,51 @@ LayeredSource::LayeredSource(const ModelInfo& info, const Init& init, Start clas
 }
 
 Tensor LayeredSource::backbone_features(const Tensor& x, Noise* noise) {
+  switch (sharing_.by) {
+    case Sharing::By::kRows:
+      return across_ranks(*sharing_.ranks, x, noise, [this](const Tensor& rows, Noise* own, bool whole) {
+        const bool shared = sharing_.shared_statistics && sharing_.ranks->size() > 1;
+        for (BatchNorm* norm : backbone_.network.batch_norms())
+          norm->ranks = shared && !whole ? sharing_.ranks : nullptr;
+        return backbone_features_alone(rows, own);
+      });
+    case Sharing::By::kSources:
+      return exchange(sharing_.elsewhere() ? Tensor() : backbone_features_alone(x, noise), x, noise);
+    case Sharing::By::kNothing:
+      break;
+  }
+  return backbone_features_alone(x, noise);
+}
+
+Tensor LayeredSource::exchange(const Tensor& own, const Tensor& x, Noise* noise) {
+  Ranks& ranks = *sharing_.ranks;
+  if (!sharing_.elsewhere()) return send_from_owner(ranks, own);
+  static const PassDraws kNone;
+  return receive_from_owner(ranks, sharing_.owner, x, backbone_.width, noise, noise ? draws(x) : kNone);
+}
+
+const PassDraws& LayeredSource::draws(const Tensor& x) {
+  if (draws_) return *draws_;
+  // One picture shows it, with BatchNorm kept out of it.
+  torch::NoGradGuard no_grad;
+  const std::vector<BatchNorm*> norms = backbone_.network.batch_norms();
+  std::vector<bool> before;
+  for (BatchNorm* norm : norms) before.push_back(std::exchange(norm->frozen, true));
+  Noise noise(Random(0), x.device());
+  backbone_.network.forward(x.narrow(0, 0, 1), &noise);
+  for (size_t i = 0; i < norms.size(); ++i) norms[i]->frozen = before[i];
+  draws_.emplace();
+  for (size_t i = 0; i < noise.drawn().size(); ++i)
+    draws_->emplace_back(noise.drawn()[i].sizes().slice(1).vec(), noise.drops()[i]);
+  return *draws_;
+}
+
+void LayeredSource::share(const Sharing& sharing) {
+  sharing_ = sharing;
+  for (BatchNorm* norm : backbone_.network.batch_norms()) norm->ranks = nullptr;
+}
+
+Tensor LayeredSource::backbone_features_alone(const Tensor& x, Noise* noise) {
   if (noise) count_batch(backbone_.network.batch_norms());
   if (piece_ == 0 || x.size(0) <= piece_) return backbone_.network.forward(x, noise);
   return in_pieces(x, noise, piece_, [this](const Tensor& rows, Noise* own, bool again) {
@@ -57,6 +102,11 @@ TensorList LayeredSource::backbone() const {
   TensorList list = backbone_.network.tensors();
   prefix(list.parameters, "backbone.");
   prefix(list.buffers, "backbone.");
+  if (sharing_.by == Sharing::By::kRows)
+    for (NamedTensor& parameter : list.parameters) parameter.summed_by = sharing_.ranks;
+  if (sharing_.by == Sharing::By::kSources)
+    for (NamedTensors* part : {&list.parameters, &list.buffers})
+      for (NamedTensor& tensor : *part) tensor.owner = sharing_.owner;
   return list;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "tributary/model/backbone.h"
+#include "tributary/model/shared_pass.h"
 #include "tributary/model/source_body.h"
 
 namespace tributary {
@@ -29,9 +30,17 @@ class LayeredSource : public SourceBody {
   Tensor features(const Tensor& x, Noise* noise) override {
     return bottleneck_features(backbone_features(x, noise), noise);
   }
-  // The two halves of it: F(x), [n, backbone_width()], and B.
+  // The two halves of it: F(x), [n, backbone_width()], which ranks may share, and B.
   Tensor backbone_features(const Tensor& x, Noise* noise);
   Tensor bottleneck_features(const Tensor& flat, Noise* noise);
+  // F(x) by this process alone.
+  Tensor backbone_features_alone(const Tensor& x, Noise* noise);
+  // F(x) by sources, in two parts, so that the ranks can do their passes side by side: its owner does the pass alone
+  // and hands in the result, the others nothing.
+  Tensor exchange(const Tensor& own, const Tensor& x, Noise* noise);
+  // From here on ranks share the backbone's passes.
+  void share(const Sharing& sharing);
+  const Sharing& sharing() const { return sharing_; }
   // From here on the backbone takes at most so many pictures at once, for want of memory (pieces.h); 0: all.
   void set_piece(int64_t pictures) { piece_ = pictures; }
   int64_t piece() const { return piece_; }
@@ -48,11 +57,16 @@ class LayeredSource : public SourceBody {
   Affine folded_head() const;
 
  private:
+  // What a training pass of the backbone draws.
+  const PassDraws& draws(const Tensor& x);
+
   Backbone backbone_;
   std::optional<Bottleneck> bottleneck_;
   Classifier classifier_;
   double dropout_;
   int64_t piece_ = 0;
+  Sharing sharing_;
+  std::optional<PassDraws> draws_;
 };
 
 }  // namespace tributary

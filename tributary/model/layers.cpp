@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tributary/model/shared_batch_norm.h"
+
 namespace tributary {
 namespace {
 
@@ -75,6 +77,10 @@ BatchNorm::BatchNorm(int64_t channels)
 Tensor BatchNorm::operator()(const Tensor& x, const Noise* noise) {
   const bool training = noise != nullptr && !frozen;
   const bool moves = !(training && still);
+  if (training && ranks)
+    return shared_batch_norm(
+        *ranks, x,
+        {weight, bias, moves ? running_mean : Tensor(), moves ? running_var : Tensor(), 0.1, kBatchNormEpsilon});
   return at::batch_norm(x, weight, bias, moves ? running_mean : Tensor(), moves ? running_var : Tensor(), training, 0.1,
                         kBatchNormEpsilon, /*cudnn_enabled=*/true);
 }

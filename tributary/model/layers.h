@@ -14,9 +14,15 @@
 
 namespace tributary {
 
+class Ranks;
+
 struct NamedTensor {
   std::string name;
   Tensor value;
+  // Where several processes work together (shared_pass.h): those whose gradients of this parameter add up to the whole
+  // one, null where each has all of it; and the rank whose values count, -1 where they are equal everywhere.
+  Ranks* summed_by = nullptr;
+  int64_t owner = -1;
 };
 using NamedTensors = std::vector<NamedTensor>;
 
@@ -58,8 +64,9 @@ constexpr double kBatchNormEpsilon = 1e-5;
 // counted by whoever runs the whole network, see `count_batch`.
 struct BatchNorm {
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
-  bool frozen = false;  // takes its running statistics in training too
-  bool still = false;   // takes the batch's in training and leaves the running ones as they are
+  bool frozen = false;     // takes its running statistics in training too
+  bool still = false;      // takes the batch's in training and leaves the running ones as they are
+  Ranks* ranks = nullptr;  // in training takes the statistics of the rows of all of them; null: of its own
 
   explicit BatchNorm(int64_t channels);
   Tensor operator()(const Tensor& x, const Noise* noise);

@@ -12,6 +12,19 @@ SourceModel::SourceModel(ModelInfo info, const Init& init, Start classifier)
 SourceModel::SourceModel(ModelInfo info, std::unique_ptr<SourceBody> body)
     : info_(std::move(info)), body_(std::move(body)) {}
 
+Tensor SourceModel::features_alone(const Tensor& x) {
+  LayeredSource* const own = layered();
+  return own ? own->bottleneck_features(own->backbone_features_alone(x, nullptr), nullptr) : features(x);
+}
+
+void SourceModel::share(const Sharing& sharing) {
+  sharing_ = sharing;
+  if (layered())
+    layered()->share(sharing);
+  else
+    sharing_.by = Sharing::By::kNothing;
+}
+
 int64_t SourceModel::parameter_count() const {
   int64_t count = 0;
   for (const NamedTensors& part : {backbone_parameters(), bottleneck_parameters(), classifier_parameters()})

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tributary/model/backbone.h"
+#include "tributary/model/shared_pass.h"
 #include "tributary/model/source_body.h"
 
 namespace tributary {
@@ -23,6 +24,8 @@ class SourceModel {
   // phi: normalised pictures [n, 3, s, s] -> [n, feature_width]. A training pass (batch statistics, dropout, running
   // statistics moved) if `noise` is given, else an evaluation.
   Tensor features(const Tensor& x, Noise* noise = nullptr) { return body_->features(x, noise); }
+  // The same in evaluation by this process alone, whoever shares the source's passes.
+  Tensor features_alone(const Tensor& x);
   // z: [n, feature_width] -> logits [n, classes].
   Tensor classify(const Tensor& phi) const { return body_->classify(phi); }
 
@@ -39,6 +42,10 @@ class SourceModel {
   // Takes over the values of `state`, which must have the same names in the same order.
   void restore(const NamedTensors& state);
 
+  // From here on ranks share its passes (shared_pass.h). What is TorchScript every rank does for itself.
+  void share(const Sharing& sharing);
+  const Sharing& sharing() const { return sharing_; }
+
   torch::Device device() const;
   void to(torch::Device device);
 
@@ -53,6 +60,7 @@ class SourceModel {
  private:
   ModelInfo info_;
   std::unique_ptr<SourceBody> body_;
+  Sharing sharing_;
 };
 
 // A copy of the values, which later training does not touch.

@@ -156,16 +156,21 @@ Tensor DeviceImages::augmented(const Tensor& index, const Augmentation& augmenta
   return result.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-Sweep::Sweep(const DeviceImages& images, int64_t batch)
-    : images_(images), batch_(batch), fetched_((images.size() + batch - 1) / batch, /*ahead=*/true, [this] {
+Sweep::Sweep(const DeviceImages& images, int64_t batch, const Share& rows)
+    : images_(images),
+      batch_(batch),
+      begin_(rows.begin),
+      end_(rows.end),
+      fetch_from_(rows.begin),
+      fetched_((rows.count() + batch - 1) / batch, /*ahead=*/true, [this] {
         const int64_t begin = fetch_from_;
-        fetch_from_ = std::min(begin + batch_, images_.size());
+        fetch_from_ = std::min(begin + batch_, end_);
         return images_.fetch(torch::arange(begin, fetch_from_));
       }) {}
 
 Tensor Sweep::next() {
   const int64_t begin = begin_;
-  begin_ = std::min(begin + batch_, images_.size());
+  begin_ = std::min(begin + batch_, end_);
   return images_.resident() ? images_.rows(begin, begin_) : images_.middle_of(images_.bring(fetched_.next()));
 }
 

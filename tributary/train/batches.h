@@ -12,6 +12,7 @@
 #include "tributary/base/tensor.h"
 #include "tributary/data/image_set.h"
 #include "tributary/model/source_model.h"
+#include "tributary/scale/ranks.h"
 
 namespace tributary {
 
@@ -86,17 +87,19 @@ class DeviceImages {
 // next one is read while one is worked with.
 class Sweep {
  public:
-  Sweep(const DeviceImages& images, int64_t batch);
+  Sweep(const DeviceImages& images, int64_t batch) : Sweep(images, batch, {0, images.size()}) {}
+  // Of some rows of the set.
+  Sweep(const DeviceImages& images, int64_t batch, const Share& rows);
   Sweep(const Sweep&) = delete;
   Sweep& operator=(const Sweep&) = delete;
 
-  bool done() const { return begin_ >= images_.size(); }
+  bool done() const { return begin_ >= end_; }
   Tensor next();
 
  private:
   const DeviceImages& images_;
   int64_t batch_;
-  int64_t begin_ = 0, fetch_from_ = 0;
+  int64_t begin_, end_, fetch_from_;
   ReadAhead<Tensor> fetched_;
 };
 

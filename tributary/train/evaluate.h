@@ -20,7 +20,8 @@ int64_t evaluation_batch(const DeviceImages& images);
 
 // In the order of the set, without gradients, with running statistics: nothing of the model changes.
 // `mixed_precision` computes in bfloat16 on a GPU; what comes out is float32. Several sources see each batch one after
-// the other, so that pictures are read only once.
+// the other, so that pictures are read only once. Where ranks share the sources' passes they agree on the sources first
+// and then divide the pictures, or the sources, among them; what comes out is equal on all.
 std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision = false);
 Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision = false);
 

@@ -16,6 +16,8 @@ Sgd::Sgd(std::vector<SgdGroup> groups, SgdOptions options) : options_(options) {
   for (const SgdGroup& group : groups) {
     Group own{{}, {}, group.rate};
     for (const NamedTensor& parameter : group.parameters) {
+      own.sums.add_up_by(parameter.summed_by);
+      own.owner = parameter.owner;
       own.parameters.push_back(parameter.value);
       own.velocity.push_back(torch::zeros_like(parameter.value.detach()));
     }
@@ -24,16 +26,22 @@ Sgd::Sgd(std::vector<SgdGroup> groups, SgdOptions options) : options_(options) {
 }
 
 void Sgd::zero_gradients() {
-  for (Group& group : groups_)
+  for (Group& group : groups_) {
+    group.sums.forget();
     for (Tensor& parameter : group.parameters) parameter.mutable_grad() = Tensor();
+  }
 }
 
 NamedTensors Sgd::state() const {
   NamedTensors all;
   for (size_t i = 0; i < groups_.size(); ++i)
     for (size_t k = 0; k < groups_[i].velocity.size(); ++k)
-      all.push_back({fmt::format("velocity.{}.{}", i, k), groups_[i].velocity[k]});
+      all.push_back({fmt::format("velocity.{}.{}", i, k), groups_[i].velocity[k], nullptr, groups_[i].owner});
   return all;
+}
+
+void Sgd::begin_sums(size_t group) {
+  groups_[group].sums.begin(groups_[group].parameters);
 }
 
 template <typename Update>
@@ -41,11 +49,12 @@ void Sgd::each_group(Update update) {
   torch::NoGradGuard no_grad;
   for (Group& group : groups_) {
     std::vector<Tensor> values, velocity, slopes;
+    const std::vector<Tensor> sums = group.sums.finish(group.parameters);
     for (size_t i = 0; i < group.parameters.size(); ++i) {
       if (!group.parameters[i].grad().defined()) continue;
       values.push_back(group.parameters[i].detach());
       velocity.push_back(group.velocity[i]);
-      slopes.push_back(group.parameters[i].grad());
+      slopes.push_back(sums[i]);
     }
     if (!values.empty()) update(group.rate, values, slopes, velocity);
   }

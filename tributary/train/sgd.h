@@ -6,6 +6,7 @@
 
 #include "tributary/base/options.h"
 #include "tributary/model/layers.h"
+#include "tributary/train/gradient_sums.h"
 
 namespace tributary {
 
@@ -29,6 +30,9 @@ class Sgd {
   Sgd(std::vector<SgdGroup> groups, SgdOptions options);
 
   void zero_gradients();
+  // Where ranks share a group's passes: its gradients are complete, and begin to be added up beside coming work. What
+  // nobody began `step` does.
+  void begin_sums(size_t group);
   // One step with every group's rate times `factor`. Momentum persists from step to step.
   void step(double factor);
   // The same with a factor that lies on the device, float [].
@@ -41,6 +45,8 @@ class Sgd {
   struct Group {
     std::vector<Tensor> parameters, velocity;
     double rate;
+    GradientSums sums{};
+    int64_t owner = -1;  // of all its parameters
   };
   // Calls update(rate, values, slopes, velocity) with what has a gradient, group by group.
   template <typename Update>

@@ -54,7 +54,10 @@ const std::string& metadata_of(const SafetensorsFile& file, const std::string& k
 }  // namespace
 
 void Snapshot::add(const std::string& prefix, const NamedTensors& more) {
-  for (const NamedTensor& tensor : more) tensors.push_back({prefix + tensor.name, tensor.value});
+  for (NamedTensor tensor : more) {
+    tensor.name = prefix + tensor.name;
+    tensors.push_back(std::move(tensor));
+  }
 }
 
 const Tensor* Snapshot::find(const std::string& name) const {
@@ -92,7 +95,10 @@ int64_t Snapshot::integer(const char* fact) const {
 NamedTensors joined_state(std::initializer_list<std::pair<std::string, NamedTensors>> parts) {
   NamedTensors all;
   for (const auto& [name, tensors] : parts)
-    for (const NamedTensor& tensor : tensors) all.push_back({name + "." + tensor.name, tensor.value});
+    for (NamedTensor tensor : tensors) {
+      tensor.name = name + "." + tensor.name;
+      all.push_back(std::move(tensor));
+    }
   return all;
 }
 

@@ -82,14 +82,18 @@ const Snapshot* SnapshotFolder::found() {
   return found_ ? &*found_ : nullptr;
 }
 
-void SnapshotFolder::pass(const Take& take) {
-  const int signal = interrupt_signal();
+bool SnapshotFolder::due() {
   const Clock::time_point now = Clock::now();
   if (now >= next_look_) {
     next_look_ = now + std::chrono::seconds(1);
     require_memory(available_memory());
   }
-  if (signal == 0 && now < due_) return;
+  return now >= due_;
+}
+
+void SnapshotFolder::pass(const Take& take) {
+  const int signal = interrupt_signal();
+  if (!due() && signal == 0) return;
   keep(take);
   if (signal != 0) throw Interrupted(signal, farewell());
 }

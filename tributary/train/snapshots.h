@@ -68,6 +68,8 @@ class SnapshotFolder : public Snapshots {
   void pass(const Take& take) override;
   void keep(const Take& take) override;
   std::string farewell() const override;
+  // Whether it is time for the next. An error where the machine's memory is about to end.
+  bool due();
   // Looks anew at what there is, after work that was given up.
   void look_again();
   void complete_with(Complete complete) { complete_ = std::move(complete); }

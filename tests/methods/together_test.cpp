@@ -1,0 +1,170 @@
+// Adaptations that several ranks do together end as those of one process: losses, selections, accuracy.
+#include <gtest/gtest.h>
+
+#include "tests/support/methods.h"
+#include "tests/support/models.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/thread_ranks.h"
+#include "tributary/methods/selective.h"
+#include "tributary/train/shared_snapshots.h"
+#include "tributary/train/source_training.h"
+
+namespace tributary {
+namespace {
+
+using test::Recorder;
+
+struct Case {
+  std::string method;
+  int64_t ranks;
+  Sharing::By by = Sharing::By::kRows;
+};
+
+std::unique_ptr<Method> method_named(const std::string& name) {
+  if (name == "selective") {
+    SelectiveOptions options;
+    options.rounds = 2;
+    options.inner_epochs = 1;
+    options.batch = 8;
+    return std::make_unique<SelectiveSelfTraining>(options);
+  }
+  for (const MethodEntry& entry : compared_methods())
+    if (entry.name == name) return entry.make(test::quick());
+  throw std::logic_error("no method " + name);
+}
+
+Recorder adapted(Ensemble& ensemble, const std::string& method, const ImageSet& pictures) {
+  Recorder recorder;
+  method_named(method)->adapt(ensemble, pictures, recorder);
+  return recorder;
+}
+
+void expect_near(const std::vector<double>& one, const std::vector<double>& other, const std::string& what) {
+  ASSERT_EQ(one.size(), other.size());
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], other[i], 1e-4) << what << " " << i;
+}
+
+void expect_equal(const Recorder& one, const Recorder& other) {
+  ASSERT_EQ(one.rounds.size(), other.rounds.size());
+  for (size_t r = 0; r < one.rounds.size(); ++r) {
+    const RoundEvent &a = one.rounds[r], &b = other.rounds[r];
+    for (const auto& [name, values] : a.means) expect_near(values, b.means.at(name), name);
+    expect_near(a.losses.cross_entropy, b.losses.cross_entropy, "cross-entropy");
+    expect_near(a.losses.information, b.losses.information, "information");
+    EXPECT_NEAR(a.losses.adversarial, b.losses.adversarial, 1e-4);
+    EXPECT_NEAR(a.losses.discriminator, b.losses.discriminator, 1e-4);
+    EXPECT_EQ(a.initial_confident, b.initial_confident);
+    EXPECT_LT((a.probabilities - b.probabilities).abs().max().item<double>(), 1e-4);
+    EXPECT_EQ(a.pictures, b.pictures);
+  }
+}
+
+class Together : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Together, EndAsOneProcess) {
+  const ImageSet pictures = test::noise_pictures(18);
+  Ensemble alone = test::small_ensemble({"lenet", "dtn"});
+  const Recorder wanted = adapted(alone, GetParam().method, pictures);
+  test::together(GetParam().ranks, [&](Ranks& ranks) {
+    Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+    ensemble.share(ranks, method_named(GetParam().method)->can_be_divided() ? GetParam().by : Sharing::By::kNothing);
+    expect_equal(adapted(ensemble, GetParam().method, pictures), wanted);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Together,
+                         ::testing::Values(Case{"selective", 1}, Case{"selective", 2}, Case{"selective", 4},
+                                           Case{"selective", 7}, Case{"selective", 1, Sharing::By::kSources},
+                                           Case{"selective", 2, Sharing::By::kSources},
+                                           Case{"selective", 3, Sharing::By::kSources}, Case{"shot", 2},
+                                           Case{"sfda", 2}, Case{"nrc", 2}, Case{"bait", 2}, Case{"ma", 2},
+                                           Case{"decision", 2}, Case{"decision", 4},
+                                           Case{"decision", 2, Sharing::By::kSources}, Case{"caida", 2},
+                                           Case{"shot", 2, Sharing::By::kSources}),
+                         [](const auto& info) {
+                           return fmt::format("{}{}By{}", info.param.method, info.param.ranks,
+                                              info.param.by == Sharing::By::kRows ? "Rows" : "Sources");
+                         });
+
+TEST(TogetherStreamed, PicturesThatDoNotLieInMemoryAreTheSame) {
+  const ImageSet pictures = test::noise_pictures(18);
+  Ensemble alone = test::small_ensemble({"lenet", "dtn"});
+  const Recorder wanted = adapted(alone, "selective", pictures);
+  for (const Sharing::By by : {Sharing::By::kRows, Sharing::By::kSources})
+    test::together(2, [&](Ranks& ranks) {
+      Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+      ensemble.share(ranks, by);
+      expect_equal(adapted(ensemble, "selective", test::streamed(pictures)), wanted);
+    });
+}
+
+TEST(TogetherTraining, OfASourceIsThatOfOneProcess) {
+  LabelledImages data{test::noise_pictures(24), {numbered_classes(10), {}}};
+  for (int64_t i = 0; i < 24; ++i) data.labels.values.push_back(i % 10);
+  SourceTrainingOptions options;
+  options.epochs = 2;
+  options.batch = 8;
+  SourceModel alone(test::small_info("dtn"), Random(1));
+  train_source(alone, data, data, options, 1);
+  const NamedTensors wanted = alone.state();
+  test::together(3, [&](Ranks& ranks) {
+    SourceModel model(test::small_info("dtn"), Random(1));
+    model.share({&ranks, Sharing::By::kRows});
+    train_source(model, data, data, options, 1);
+    const NamedTensors state = model.state();
+    for (size_t i = 0; i < state.size(); ++i)
+      EXPECT_LT((state[i].value.detach() - wanted[i].value.detach()).abs().max().item<double>(), 1e-4) << state[i].name;
+  });
+}
+
+// The first rank's snapshots, kept at pass number `cut`, after which the work ends.
+class Cutting : public SharedSnapshots {
+ public:
+  Cutting(Ranks& ranks, SnapshotFolder* folder, int64_t cut) : SharedSnapshots(ranks, folder, {}), cut_(cut) {}
+  void pass(const Take& take) override {
+    if (passes_++ != cut_) return;
+    keep(take);
+    throw Interrupted(15);
+  }
+
+ private:
+  int64_t cut_, passes_ = 0;
+};
+
+// Ends an adaptation on `before` ranks in the middle and goes on with `after`.
+void expect_going_on(int64_t before, int64_t after, Sharing::By by) {
+  const test::TempDir folder;
+  const ImageSet pictures = test::noise_pictures(18);
+  Ensemble alone = test::small_ensemble({"lenet", "dtn"});
+  const Recorder wanted = adapted(alone, "selective", pictures);
+  const auto run = [&](Ranks& ranks, Recorder& recorder, int64_t cut) {
+    Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+    ensemble.share(ranks, by);
+    std::optional<SnapshotFolder> own;
+    if (ranks.first()) own.emplace(folder / "kept", SnapshotOptions{});
+    Cutting snapshots(ranks, own ? &*own : nullptr, cut);
+    method_named("selective")->adapt(ensemble, pictures, recorder, snapshots);
+  };
+  test::together(before, [&](Ranks& ranks) {
+    Recorder recorder;
+    EXPECT_THROW(run(ranks, recorder, 3), Interrupted);
+  });
+  test::together(after, [&](Ranks& ranks) {
+    Recorder recorder;
+    run(ranks, recorder, -1);
+    EXPECT_LT((recorder.rounds.back().probabilities - wanted.rounds.back().probabilities).abs().max().item<double>(),
+              1e-4);
+  });
+}
+
+TEST(TogetherInterrupted, GoesOnWithAnotherNumberOfRanks) {
+  expect_going_on(2, 3, Sharing::By::kRows);
+  expect_going_on(3, 1, Sharing::By::kRows);
+}
+
+TEST(TogetherInterrupted, BySourcesKeepsWhatEachRankHas) {
+  expect_going_on(2, 1, Sharing::By::kSources);
+}
+
+}  // namespace
+}  // namespace tributary
