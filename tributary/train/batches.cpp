@@ -5,6 +5,7 @@
 #include "tributary/base/error.h"
 #include "tributary/data/framed.h"
 #include "tributary/model/device.h"
+#include "tributary/train/feature_storage.h"
 
 namespace tributary {
 namespace {
@@ -72,9 +73,11 @@ DeviceImages::DeviceImages(std::shared_ptr<const ImageSet> images, torch::Device
       crop_(images_->crop > 0 ? images_->crop : std::min(images_->height, images_->width)) {
   const int64_t bytes = images_->size() * images_->picture_bytes();
   const int64_t budget = images_->gpu_bytes >= 0 ? images_->gpu_bytes : free_memory(device) / 2;
-  if (!images_->in_memory() || (device.is_cuda() && bytes > budget)) return;
-  auto* memory = const_cast<uint8_t*>(images_->pixels.data());  // only read
-  pixels_ = torch::from_blob(memory, {images_->size(), images_->height, images_->width, 3}, torch::kUInt8).to(device);
+  if (images_->in_memory() && (device.is_cpu() || bytes <= budget)) {
+    auto* memory = const_cast<uint8_t*>(images_->pixels.data());  // only read
+    pixels_ = torch::from_blob(memory, {images_->size(), images_->height, images_->width, 3}, torch::kUInt8).to(device);
+  }
+  feature_bytes_ = feature_budget(images_->feature_bytes, device);
 }
 
 Tensor DeviceImages::fetch(const Tensor& index) const {

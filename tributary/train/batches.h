@@ -47,6 +47,9 @@ class DeviceImages {
   torch::Device device() const { return device_; }
   // Pixels a side that a network sees.
   int64_t crop() const { return crop_; }
+  // Bytes that features of the set may take in memory, as it was when the set was put in place: what is free later is
+  // not the same from round to round, and features should be.
+  int64_t feature_bytes() const { return feature_bytes_; }
   // Whether the whole set lies on the device.
   bool resident() const { return pixels_.defined(); }
 
@@ -80,6 +83,7 @@ class DeviceImages {
   torch::Device device_;
   int64_t crop_;
   Tensor pixels_;  // undefined where they are brought
+  int64_t feature_bytes_ = 0;
 };
 
 // The middle of every picture of a set in order, batch by batch, as `gather` gives it. Where batches are brought, the

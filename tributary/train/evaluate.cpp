@@ -13,23 +13,53 @@ int64_t evaluation_batch(const DeviceImages& images) {
   return std::clamp<int64_t>((1 << 22) / pixels, 256, 4096);
 }
 
-std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision) {
+OutputCollection::OutputCollection(std::span<SourceModel> sources, const DeviceImages& images, bool keep_features)
+    : sources_(sources), logits_(sources.size()) {
+  int64_t joint_width = 0;
+  for (const SourceModel& source : sources) joint_width += source.info().feature_width;
+  kind_ = feature_kind(images.size(), joint_width, images.feature_bytes());
+  if (!keep_features) return;
+  for (const SourceModel& source : sources)
+    features_.emplace_back(kind_, images.size(), source.info().feature_width, images.device());
+}
+
+void OutputCollection::add(const std::vector<Tensor>& x) {
+  for (size_t j = 0; j < sources_.size(); ++j) {
+    const Tensor features = sources_[j].features(x[j]).to(torch::kFloat32);
+    logits_[j].push_back(sources_[j].classify(features).to(torch::kFloat32));
+    if (!features_.empty()) features_[j].append(features);
+  }
+}
+
+std::vector<Outputs> OutputCollection::all() const {
+  std::vector<Outputs> outputs;
+  for (size_t j = 0; j < sources_.size(); ++j)
+    outputs.push_back({features_.empty() ? Tensor() : features_[j].all(), at::cat(logits_[j]),
+                       /*in_blocks=*/kind_ != FeatureKind::kFloat});
+  return outputs;
+}
+
+namespace {
+
+std::vector<Outputs> pass_over(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision,
+                               bool keep_features) {
   torch::NoGradGuard no_grad;
   const MixedPrecision precision(mixed_precision, images.device());
-  std::vector<std::vector<Tensor>> features(sources.size()), logits(sources.size());
+  OutputCollection outputs(sources, images, keep_features);
   const int64_t batch = evaluation_batch(images);
   for (Sweep sweep(images, batch); !sweep.done();) {
     check_interrupt();
     const std::vector<Tensor> x = views(sweep.next(), sources);
     const NoAlgorithmSearch quick(x.front().size(0) != batch);
-    for (size_t j = 0; j < sources.size(); ++j) {
-      features[j].push_back(sources[j].features(x[j]).to(torch::kFloat32));
-      logits[j].push_back(sources[j].classify(features[j].back()).to(torch::kFloat32));
-    }
+    outputs.add(x);
   }
-  std::vector<Outputs> outputs;
-  for (size_t j = 0; j < sources.size(); ++j) outputs.push_back({at::cat(features[j]), at::cat(logits[j])});
-  return outputs;
+  return outputs.all();
+}
+
+}  // namespace
+
+std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision) {
+  return pass_over(sources, images, mixed_precision, /*keep_features=*/true);
 }
 
 Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision) {
@@ -38,7 +68,8 @@ Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_pre
 
 Tensor evaluate_logits(Ensemble& ensemble, const DeviceImages& images) {
   std::vector<Tensor> logits;
-  for (const Outputs& outputs : evaluate(ensemble.sources, images)) logits.push_back(outputs.logits);
+  for (const Outputs& outputs : pass_over(ensemble.sources, images, /*mixed_precision=*/false, /*keep_features=*/false))
+    logits.push_back(outputs.logits);
   return at::stack(logits);
 }
 

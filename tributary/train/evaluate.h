@@ -6,12 +6,14 @@
 
 #include "tributary/model/ensemble.h"
 #include "tributary/train/batches.h"
+#include "tributary/train/feature_storage.h"
 
 namespace tributary {
 
 struct Outputs {
-  Tensor features;  // [n, d]
-  Tensor logits;    // [n, K]
+  Tensor features;         // [n, d], float32 on the device where they fit, else as train/feature_storage.h keeps them
+  Tensor logits;           // [n, K]
+  bool in_blocks = false;  // whether a float32 copy of the features would take too much memory
 };
 
 // Pictures that a pass in evaluation takes at once: as many small ones as keep a GPU busy, and fewer large ones on a
@@ -24,7 +26,24 @@ int64_t evaluation_batch(const DeviceImages& images);
 std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision = false);
 Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision = false);
 
-// The logits of every source, [m, n, K].
+// The logits of every source, [m, n, K]. Features are forgotten at once.
 Tensor evaluate_logits(Ensemble& ensemble, const DeviceImages& images);
+
+// What the passes above are made of: outputs of several sources that are put together batch by batch.
+class OutputCollection {
+ public:
+  OutputCollection(std::span<SourceModel> sources, const DeviceImages& images, bool keep_features = true);
+
+  // The next pictures of the set, as every source wants them (see `views`).
+  void add(const std::vector<Tensor>& x);
+  // All of them, when all are there.
+  std::vector<Outputs> all() const;
+
+ private:
+  std::span<SourceModel> sources_;
+  FeatureKind kind_;
+  std::vector<FeatureStorage> features_;  // a source each, or none
+  std::vector<std::vector<Tensor>> logits_;
+};
 
 }  // namespace tributary
