@@ -60,7 +60,7 @@ struct CommonOptions {
 struct DataOptions {
   std::string root;
   double max_bad = 0.1;
-  double memory = 0, gpu_memory = 0;  // GiB
+  double memory = 0, gpu_memory = 0, feature_memory = 0;  // GiB
 
   void declare(OptionTable& table);
   LoadOptions for_framing(const Framing& framing, int64_t threads) const;

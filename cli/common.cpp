@@ -52,6 +52,11 @@ void DataOptions::declare(OptionTable& table) {
               "GiB of decoded pictures to keep on a GPU; of a larger set every batch is sent there; 0 takes half of "
               "what is free")
       .transient();
+  table
+      .number("data", "feature_memory", &feature_memory, 0, 1e6,
+              "GiB of features of the whole set to keep in memory, on the GPU where there is one; more are kept in "
+              "bfloat16 or in a temporary file; 0 takes half of what is free")
+      .transient();
 }
 
 LoadOptions DataOptions::for_framing(const Framing& framing, int64_t threads) const {
@@ -63,6 +68,7 @@ LoadOptions DataOptions::for_framing(const Framing& framing, int64_t threads) co
   const auto bytes = [](double gibibytes) { return gibibytes > 0 ? static_cast<int64_t>(gibibytes * kGibibyte) : -1; };
   options.memory = bytes(memory);
   options.gpu_memory = bytes(gpu_memory);
+  options.feature_memory = bytes(feature_memory);
   return options;
 }
 

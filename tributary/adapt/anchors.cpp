@@ -5,20 +5,13 @@
 #include <vector>
 
 #include "tributary/adapt/centroids.h"
+#include "tributary/adapt/feature_rows.h"
 
 namespace tributary {
 namespace {
 
 Tensor of_length_one(const Tensor& rows) {
   return rows / rows.norm(2, {1}, true).clamp_min(1e-12);
-}
-
-// Calls work(begin, end) for so few of `rows` rows that as many times `columns` numbers are no burden.
-template <typename Work>
-void in_chunks(int64_t rows, int64_t columns, const Work& work) {
-  constexpr int64_t kNumbers = 1 << 25;
-  const int64_t chunk = std::max<int64_t>(1, kNumbers / std::max<int64_t>(1, columns));
-  for (int64_t begin = 0; begin < rows; begin += chunk) work(begin, std::min(begin + chunk, rows));
 }
 
 // The first floor(n/2) of [n] in ascending or descending order, as a mask.
@@ -45,7 +38,7 @@ Tensor nearest_neighbours(const Tensor& rows, int64_t count) {
   const Tensor unit = of_length_one(rows);
   const int64_t kept = std::min(count, rows.size(0) - 1);
   std::vector<Tensor> lists;
-  in_chunks(rows.size(0), rows.size(0), [&](int64_t begin, int64_t end) {
+  for_row_blocks(rows.size(0), rows.size(0), [&](int64_t begin, int64_t end) {
     Tensor cosine = unit.slice(0, begin, end).matmul(unit.t());
     cosine.diagonal(begin).fill_(-std::numeric_limits<double>::infinity());  // nobody is a neighbour of oneself
     lists.push_back(std::get<1>(cosine.topk(kept, 1)));
@@ -84,7 +77,7 @@ Tensor nearest_confident(const Tensor& rows, const Tensor& confident) {
   const Tensor unit = of_length_one(rows);
   const Tensor trusted = unit.index_select(0, candidates).t();
   std::vector<Tensor> found;
-  in_chunks(rows.size(0), candidates.size(0), [&](int64_t begin, int64_t end) {
+  for_row_blocks(rows.size(0), candidates.size(0), [&](int64_t begin, int64_t end) {
     found.push_back(candidates.index_select(0, unit.slice(0, begin, end).matmul(trusted).argmax(1)));
   });
   const Tensor itself = torch::arange(rows.size(0), candidates.options());  // also where it has a twin

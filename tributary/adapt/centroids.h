@@ -24,6 +24,10 @@ Tensor cosine_distances(const Tensor& rows, const Tensor& centroids);
 // the classes that somebody has; then once more with the centroids of these labels.
 Tensor centroid_labels(const Tensor& rows, const Tensor& probabilities);
 
+// The same of features [n, d] that would not fit in memory as rows g = with_one_normalised(features): these are made in
+// blocks, four times over.
+Tensor centroid_labels_in_blocks(const Tensor& features, const Tensor& probabilities);
+
 // The nearest column of distances [n, K] among classes with a positive entry of `members` [K].
 Tensor nearest_live(const Tensor& distances, const Tensor& members);
 

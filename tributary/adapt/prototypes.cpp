@@ -1,19 +1,73 @@
 #include "tributary/adapt/prototypes.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "tributary/adapt/feature_rows.h"
+
 namespace tributary {
+namespace {
+
+// What class prototypes are made of, summed over rows.
+struct ClassSums {
+  Tensor members, count;  // [K, d] and [K, 1] of the samples that carry a label
+  Tensor weighted, mass;  // the same of all samples, weighted by their probabilities
+
+  ClassSums(const Tensor& features, const Tensor& label, const Tensor& probabilities, EmptyClass empty) {
+    const Tensor index = torch::arange(probabilities.size(1), label.options());
+    const Tensor member = (label.unsqueeze(1) == index).to(features.scalar_type());  // [n, K]
+    count = member.sum(0).unsqueeze(1);
+    members = member.t().matmul(features);
+    if (empty == EmptyClass::kZero) return;
+    weighted = probabilities.t().matmul(features);
+    mass = probabilities.sum(0).unsqueeze(1);
+  }
+
+  void add(const ClassSums& other) {
+    members += other.members;
+    count += other.count;
+    if (!weighted.defined()) return;
+    weighted += other.weighted;
+    mass += other.mass;
+  }
+
+  Tensor prototypes() const {
+    const Tensor mean = members / count.clamp_min(1);
+    return weighted.defined() ? at::where(count > 0, mean, weighted / (mass + 1e-12)) : mean;
+  }
+};
+
+// Calls work(begin, end, rows) for blocks of features beside which as many rows of `columns` numbers lie.
+template <typename Work>
+void for_blocks(const Tensor& features, int64_t columns, torch::Device device, const Work& work) {
+  for_row_blocks(features.size(0), std::max(features.size(1), columns),
+                 [&](int64_t begin, int64_t end) { work(begin, end, rows_as_float(features, begin, end, device)); });
+}
+
+}  // namespace
 
 Tensor class_prototypes(const Tensor& features, const Tensor& label, const Tensor& probabilities, EmptyClass empty) {
-  const int64_t classes = probabilities.size(1);
-  const Tensor index = torch::arange(classes, label.options());
-  const Tensor member = (label.unsqueeze(1) == index).to(features.scalar_type());  // [n, K]
-  const Tensor count = member.sum(0).unsqueeze(1);
-  const Tensor mean = member.t().matmul(features) / count.clamp_min(1);
-  if (empty == EmptyClass::kZero) return mean;
-  const Tensor weighted = probabilities.t().matmul(features) / (probabilities.sum(0).unsqueeze(1) + 1e-12);
-  return at::where(count > 0, mean, weighted);
+  const torch::Device device = probabilities.device();
+  if (is_plain(features, device)) return ClassSums(features, label, probabilities, empty).prototypes();
+  std::optional<ClassSums> sums;
+  for_blocks(features, probabilities.size(1), device, [&](int64_t begin, int64_t end, const Tensor& rows) {
+    const ClassSums block(rows, label.slice(0, begin, end), probabilities.slice(0, begin, end), empty);
+    if (sums)
+      sums->add(block);
+    else
+      sums = block;
+  });
+  return sums->prototypes();
 }
 
 Tensor prototype_posterior(const Tensor& features, const Tensor& prototypes, const PrototypeOptions& options) {
+  if (!is_plain(features, prototypes.device())) {
+    Tensor posterior = torch::empty({features.size(0), prototypes.size(0)}, prototypes.options());
+    for_blocks(features, prototypes.size(0), prototypes.device(), [&](int64_t begin, int64_t end, const Tensor& rows) {
+      posterior.slice(0, begin, end).copy_(prototype_posterior(rows, prototypes, options));
+    });
+    return posterior;
+  }
   const bool squared = options.kernel == PrototypeKernel::kSquared;
   const double temperature = options.temperature > 0 ? options.temperature : (squared ? 10.0 : 1.0);
   // Differences, not |a|^2 - 2ab + |b|^2: near a prototype the latter loses all its digits.

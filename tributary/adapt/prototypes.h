@@ -2,6 +2,7 @@
 //
 // Every source has a prototype a class, the mean of its features over the samples that carry that label, and judges a
 // sample by its distance to them. A sample that the mixture and the prototypes agree on is likely labelled right.
+// Features that are not float32 beside the other tensors are taken block by block (adapt/feature_rows.h).
 #pragma once
 
 #include "tributary/base/tensor.h"

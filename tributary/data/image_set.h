@@ -23,6 +23,7 @@ struct ImageSet {
   std::function<void(int64_t index, uint8_t* to)> read;  // brings one picture, from any thread
   int threads = 0;                                       // for reading them; 0: all of the machine
   int64_t gpu_bytes = -1;                                // a GPU may hold of them; -1: half of what it has free
+  int64_t feature_bytes = -1;  // for features of the set; -1: half of what the device has free
 
   int64_t size() const { return static_cast<int64_t>(names.size()); }
   int64_t picture_bytes() const { return int64_t{3} * height * width; }

@@ -40,6 +40,7 @@ ImageSet empty_set(const LoadOptions& options) {
   set.crop = options.framing.size;
   set.threads = options.threads;
   set.gpu_bytes = options.gpu_memory;
+  set.feature_bytes = options.feature_memory;
   return set;
 }
 

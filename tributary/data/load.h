@@ -24,6 +24,7 @@ struct LoadOptions {
   int64_t max_pixels = DecodeLimits{}.max_pixels;  // a larger picture is not decoded
   int64_t memory = -1;                             // bytes of decoded pictures; -1: half of what the machine has free
   int64_t gpu_memory = -1;                         // the same of a GPU
+  int64_t feature_memory = -1;                     // bytes of features in memory; -1: half of what the device has free
 };
 
 struct SetAside {

@@ -7,6 +7,7 @@
 
 #include "tributary/adapt/anchors.h"
 #include "tributary/adapt/centroids.h"
+#include "tributary/adapt/feature_rows.h"
 #include "tributary/base/error.h"
 #include "tributary/methods/baselines.h"
 #include "tributary/methods/joint_learner.h"
@@ -39,14 +40,11 @@ class CaidaLearner : public JointLearner {
   void begin_round(int64_t round, const std::vector<Outputs>& target) override {
     torch::NoGradGuard no_grad;
     const Tensor current = weights();
-    std::vector<Tensor> features, logits;
-    for (const Outputs& source : target) {
-      features.push_back(source.features);
-      logits.push_back(source.logits);
-    }
+    std::vector<Tensor> logits;
+    for (const Outputs& source : target) logits.push_back(source.logits);
     const Tensor shares =
         draw_shares(images_.size(), options_.shares, Random(seed_, Purpose::kMixup, {static_cast<uint64_t>(round)}));
-    labels_.copy_(anchored_labels(fused(logits, current).softmax(1), with_one_normalised(fused(features, current)),
+    labels_.copy_(anchored_labels(fused(logits, current).softmax(1), fused_rows(target, current),
                                   fused_backbones(current), upload(shares, images_.device()), options_.search)
                       .labels);
   }
@@ -56,6 +54,22 @@ class CaidaLearner : public JointLearner {
   NamedTensors label_state() const override { return {{"own", labels_}}; }
 
  private:
+  // g over the target set: sum_j w_j phi_j with a one, of length one.
+  Tensor fused_rows(const std::vector<Outputs>& target, const Tensor& weights) const {
+    const auto rows = [&](const auto& rows_of) {
+      std::vector<Tensor> features;
+      for (const Outputs& source : target) features.push_back(rows_of(source.features));
+      return with_one_normalised(fused(features, weights));
+    };
+    if (!target.front().in_blocks) return rows([](const Tensor& features) { return features; });
+    std::vector<Tensor> blocks;
+    for_row_blocks(images_.size(), ensemble_.joint_width(), [&](int64_t begin, int64_t end) {
+      blocks.push_back(
+          rows([&](const Tensor& features) { return rows_as_float(features, begin, end, images_.device()); }));
+    });
+    return at::cat(blocks);
+  }
+
   // sum_j w_j F_j(x) over the target set, in evaluation: fused batch by batch, because backbones are wide.
   Tensor fused_backbones(const Tensor& weights) {
     const MixedPrecision precision(settings_.mixed, images_.device());

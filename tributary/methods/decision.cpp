@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "tributary/adapt/centroids.h"
+#include "tributary/adapt/feature_rows.h"
 #include "tributary/adapt/source_centroids.h"
 #include "tributary/methods/baselines.h"
 #include "tributary/methods/joint_learner.h"
@@ -53,7 +54,15 @@ class DecisionLearner : public JointLearner {
     torch::NoGradGuard no_grad;
     const std::vector<Outputs> changed = own_pass_ ? changed_outputs(round) : target;
     for (size_t j = 0; j < changed.size(); ++j) {
-      rows_[j].copy_(with_one_normalised(changed[j].features));
+      const Tensor& features = changed[j].features;
+      if (changed[j].in_blocks)
+        for_row_blocks(features.size(0), features.size(1), [&](int64_t begin, int64_t end) {
+          rows_[j]
+              .slice(0, begin, end)
+              .copy_(with_one_normalised(rows_as_float(features, begin, end, images_.device())));
+        });
+      else
+        rows_[j].copy_(with_one_normalised(features));
       centroids_[j].copy_(source_centroids(rows_[j], changed[j].logits.softmax(1), options_.empty));
     }
   }
@@ -78,7 +87,7 @@ class DecisionLearner : public JointLearner {
   // target set through its training loader here, unlike SHOT.
   std::vector<Outputs> changed_outputs(int64_t round) {
     const MixedPrecision precision(settings_.mixed, images_.device());
-    std::vector<std::vector<Tensor>> features(ensemble_.sources.size()), logits(ensemble_.sources.size());
+    OutputCollection outputs(ensemble_.sources, images_);
     const int64_t batch = evaluation_batch(images_);
     for (int64_t begin = 0; begin < images_.size(); begin += batch) {
       const int64_t end = std::min(begin + batch, images_.size());
@@ -87,15 +96,10 @@ class DecisionLearner : public JointLearner {
       const Random random(course_.seed, Purpose::kAugment,
                           {0, static_cast<uint64_t>(round), static_cast<uint64_t>(begin)});
       const Tensor pixels = images_.augmented(torch::arange(begin, end), course_.augmentation, random);
-      const std::vector<Tensor> x = views(pixels, ensemble_.sources);
-      for (size_t j = 0; j < x.size(); ++j) {
-        features[j].push_back(ensemble_.sources[j].features(x[j]).to(torch::kFloat32));
-        logits[j].push_back(ensemble_.sources[j].classify(features[j].back()).to(torch::kFloat32));
-      }
+      const Share own = outputs.own_rows(end - begin);
+      outputs.add(views(pixels.narrow(0, own.begin, own.count()), ensemble_.sources), end - begin);
     }
-    std::vector<Outputs> outputs;
-    for (size_t j = 0; j < features.size(); ++j) outputs.push_back({at::cat(features[j]), at::cat(logits[j])});
-    return outputs;
+    return outputs.all();
   }
 
   const DeviceImages& images_;

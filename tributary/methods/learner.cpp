@@ -163,6 +163,8 @@ class Learning {
       event_.pictures = 0;
       for (const auto& way : ways_) way->begin_round(event_.round, outputs_);
       agree_on_labels();
+      outputs_.clear();  // features of one round are much; those of two at once need not be
+      event_.features.clear();
       finish_round();
     }
   }

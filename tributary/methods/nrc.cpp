@@ -5,6 +5,7 @@
 // too. The adapted sources' probabilities are averaged.
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "tributary/adapt/reciprocity.h"
 #include "tributary/methods/baselines.h"
@@ -110,7 +111,8 @@ class NrcLearner : public Learner {
   }
 
  private:
-  Outputs forward(const Tensor& pixels, Noise* noise) {
+  // Features and logits.
+  std::pair<Tensor, Tensor> forward(const Tensor& pixels, Noise* noise) {
     const MixedPrecision precision(mixed_, pixels.device());
     const Tensor phi = source_.features(normalise(pixels, source_.info().normalisation), noise);
     return {phi.to(torch::kFloat32), source_.classify(phi).to(torch::kFloat32)};

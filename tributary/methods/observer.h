@@ -43,7 +43,7 @@ struct RoundEvent {
   PhaseSeconds phases;                               // of these
   int64_t pictures = 0;                              // that went through a source in training, forward and backward
   Ensemble* ensemble = nullptr;                      // the models as they are now, mixture included
-  std::vector<Tensor> features;                      // [n, d_j] over the target set, a source each
+  std::vector<Tensor> features;                      // [n, d_j] of the target set, a source each (adapt/feature_rows.h)
   Tensor logits;                                     // [m, n, K]
   Tensor probabilities;                              // [n, K], the mixture
   Tensor weights;                                    // [m], raw; undefined where the method has none

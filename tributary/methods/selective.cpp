@@ -118,6 +118,7 @@ class Adaptation {
       watch_ = Stopwatch();
       selection_ = select(state, event_.initial_confident, event_.round);
       weights_ = state.weights;
+      state = {};  // features of one round are much; those of two at once need not be
       history_.clear();
       event_.pictures = 0;
       state = finish_round();
@@ -219,6 +220,7 @@ class Adaptation {
     event_.score = state.score;
     event_.weights = state.weights;
     observer_.on_round(event_);
+    event_.features.clear();
   }
 
   Ensemble& ensemble_;

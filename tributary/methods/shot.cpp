@@ -29,7 +29,9 @@ class ShotLearner : public Learner {
     if (beta_ == 0) return;
     torch::NoGradGuard no_grad;
     const Outputs& own = target[place_];
-    labels_.copy_(centroid_labels(with_one_normalised(own.features), own.logits.softmax(1)));
+    const Tensor probabilities = own.logits.softmax(1);
+    labels_.copy_(own.in_blocks ? centroid_labels_in_blocks(own.features, probabilities)
+                                : centroid_labels(with_one_normalised(own.features), probabilities));
   }
 
   NamedTensors state() const override {

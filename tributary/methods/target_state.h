@@ -9,7 +9,7 @@ namespace tributary {
 
 struct TargetState {
   Tensor logits;                 // [m, n, K]
-  std::vector<Tensor> features;  // [n, d_j]
+  std::vector<Tensor> features;  // [n, d_j], see adapt/feature_rows.h
   Tensor weights;                // [m], raw
   Tensor posteriors;             // [m, n, K], the prototypes' opinion
   Tensor probabilities;          // [n, K], the mixture h

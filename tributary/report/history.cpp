@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tributary/adapt/feature_rows.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/eval/principal.h"
@@ -136,7 +137,7 @@ void HistoryObserver::on_round(const RoundEvent& event) {
   const Tensor sample = sample_of(n, event.round == event.rounds ? options_.last_sample : options_.sample);
   std::vector<Tensor> sampled;
   for (const Tensor& features : event.features)
-    sampled.push_back(features.index_select(0, sample.to(features.device())));
+    sampled.push_back(chosen_rows_as_float(features, sample, event.probabilities.device()));
   const auto random = [&](uint64_t which) { return Random(0, Purpose::kSplit, {which}); };
   round.add("sample", sample, torch::kInt32, DType::I32);
   round.add_features("features", principal_scores(at::cat(sampled, 1), options_.width, random(0)));

@@ -5,6 +5,7 @@
 #include "tributary/base/error.h"
 #include "tributary/data/framed.h"
 #include "tributary/model/device.h"
+#include "tributary/train/feature_storage.h"
 
 namespace tributary {
 namespace {
@@ -72,9 +73,11 @@ DeviceImages::DeviceImages(std::shared_ptr<const ImageSet> images, torch::Device
       crop_(images_->crop > 0 ? images_->crop : std::min(images_->height, images_->width)) {
   const int64_t bytes = images_->size() * images_->picture_bytes();
   const int64_t budget = images_->gpu_bytes >= 0 ? images_->gpu_bytes : free_memory(device) / 2;
-  if (!images_->in_memory() || (device.is_cuda() && bytes > budget)) return;
-  auto* memory = const_cast<uint8_t*>(images_->pixels.data());  // only read
-  pixels_ = torch::from_blob(memory, {images_->size(), images_->height, images_->width, 3}, torch::kUInt8).to(device);
+  if (images_->in_memory() && (device.is_cpu() || bytes <= budget)) {
+    auto* memory = const_cast<uint8_t*>(images_->pixels.data());  // only read
+    pixels_ = torch::from_blob(memory, {images_->size(), images_->height, images_->width, 3}, torch::kUInt8).to(device);
+  }
+  feature_bytes_ = feature_budget(images_->feature_bytes, device);
 }
 
 Tensor DeviceImages::fetch(const Tensor& index) const {
@@ -156,22 +159,29 @@ Tensor DeviceImages::augmented(const Tensor& index, const Augmentation& augmenta
   return result.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-Sweep::Sweep(const DeviceImages& images, int64_t batch, const Share& rows)
+namespace {
+
+std::vector<Share> blocks(int64_t count, int64_t batch) {
+  std::vector<Share> all;
+  for (int64_t begin = 0; begin < count; begin += batch) all.push_back({begin, std::min(begin + batch, count)});
+  return all;
+}
+
+}  // namespace
+
+Sweep::Sweep(const DeviceImages& images, int64_t batch) : Sweep(images, blocks(images.size(), batch)) {}
+
+Sweep::Sweep(const DeviceImages& images, std::vector<Share> batches)
     : images_(images),
-      batch_(batch),
-      begin_(rows.begin),
-      end_(rows.end),
-      fetch_from_(rows.begin),
-      fetched_((rows.count() + batch - 1) / batch, /*ahead=*/true, [this] {
-        const int64_t begin = fetch_from_;
-        fetch_from_ = std::min(begin + batch_, end_);
-        return images_.fetch(torch::arange(begin, fetch_from_));
+      batches_(std::move(batches)),
+      fetched_(static_cast<int64_t>(batches_.size()), /*ahead=*/true, [this] {
+        const Share& rows = batches_[next_fetched_++];
+        return images_.fetch(torch::arange(rows.begin, rows.end));
       }) {}
 
 Tensor Sweep::next() {
-  const int64_t begin = begin_;
-  begin_ = std::min(begin + batch_, end_);
-  return images_.resident() ? images_.rows(begin, begin_) : images_.middle_of(images_.bring(fetched_.next()));
+  const Share& rows = batches_[next_++];
+  return images_.resident() ? images_.rows(rows.begin, rows.end) : images_.middle_of(images_.bring(fetched_.next()));
 }
 
 Tensor normalise(const Tensor& pixels, const Normalisation& normalisation) {

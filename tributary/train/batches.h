@@ -48,6 +48,9 @@ class DeviceImages {
   torch::Device device() const { return device_; }
   // Pixels a side that a network sees.
   int64_t crop() const { return crop_; }
+  // Bytes that features of the set may take in memory, as it was when the set was put in place: what is free later is
+  // not the same from round to round, and features should be.
+  int64_t feature_bytes() const { return feature_bytes_; }
   // Whether the whole set lies on the device.
   bool resident() const { return pixels_.defined(); }
 
@@ -81,27 +84,28 @@ class DeviceImages {
   torch::Device device_;
   int64_t crop_;
   Tensor pixels_;  // undefined where they are brought
+  int64_t feature_bytes_ = 0;
 };
 
 // The middle of every picture of a set in order, batch by batch, as `gather` gives it. Where batches are brought, the
 // next one is read while one is worked with.
 class Sweep {
  public:
-  Sweep(const DeviceImages& images, int64_t batch) : Sweep(images, batch, {0, images.size()}) {}
-  // Of some rows of the set.
-  Sweep(const DeviceImages& images, int64_t batch, const Share& rows);
+  Sweep(const DeviceImages& images, int64_t batch);
+  // These rows, one batch each.
+  Sweep(const DeviceImages& images, std::vector<Share> batches);
   Sweep(const Sweep&) = delete;
   Sweep& operator=(const Sweep&) = delete;
 
-  bool done() const { return begin_ >= end_; }
+  bool done() const { return next_ >= batches_.size(); }
   Tensor next();
   // Seconds spent waiting for batches to be read; none where the set lies on the device.
   double waited() const { return fetched_.waited(); }
 
  private:
   const DeviceImages& images_;
-  int64_t batch_;
-  int64_t begin_, end_, fetch_from_;
+  std::vector<Share> batches_;
+  size_t next_ = 0, next_fetched_ = 0;
   ReadAhead<Tensor> fetched_;
 };
 

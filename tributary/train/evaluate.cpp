@@ -1,7 +1,7 @@
 #include "tributary/train/evaluate.h"
 
 #include <algorithm>
-#include <functional>
+#include <optional>
 
 #include "tributary/base/interrupt.h"
 #include "tributary/model/accelerator.h"
@@ -15,87 +15,94 @@ int64_t evaluation_batch(const DeviceImages& images) {
   return std::clamp<int64_t>((1 << 22) / pixels, 256, 4096);
 }
 
+OutputCollection::OutputCollection(std::span<SourceModel> sources, const DeviceImages& images, bool keep_features)
+    : sources_(sources), ranks_(sources.front().sharing().ranks), logits_(sources.size()) {
+  int64_t joint_width = 0;
+  for (const SourceModel& source : sources) joint_width += source.info().feature_width;
+  kind_ = feature_kind(images.size(), joint_width, images.feature_bytes());
+  for (const SourceModel& source : sources) by_sources_ = by_sources_ || source.sharing().by == Sharing::By::kSources;
+  if (!keep_features) return;
+  if (ranks_) {  // as the one with the least memory must
+    const Tensor kinds = ranks_->gather(torch::tensor({static_cast<int64_t>(kind_)}, torch::kInt64));
+    kind_ = static_cast<FeatureKind>(kinds.max().item<int64_t>());
+  }
+  for (const SourceModel& source : sources)
+    features_.emplace_back(kind_, images.size(), source.info().feature_width, images.device());
+}
+
+Share OutputCollection::own_rows(int64_t total) const {
+  return ranks_ && !by_sources_ ? tributary::own_rows(*ranks_, total) : Share{0, total};
+}
+
+void OutputCollection::add(const std::vector<Tensor>& x, int64_t total) {
+  std::vector<Tensor> features(sources_.size());
+  for (size_t j = 0; j < sources_.size(); ++j)
+    if (!sources_[j].sharing().elsewhere()) features[j] = sources_[j].features_alone(x[j]).to(torch::kFloat32);
+  for (size_t j = 0; j < sources_.size(); ++j) {
+    const Sharing& sharing = sources_[j].sharing();
+    if (sharing.by == Sharing::By::kSources) {
+      if (!features[j].defined())
+        features[j] = torch::empty({total, sources_[j].info().feature_width}, x[j].options().dtype(torch::kFloat32));
+      ranks_->broadcast(features[j], sharing.owner);
+    } else if (features[j].size(0) < total) {
+      features[j] = gather_rows(*ranks_, features[j], total);
+    }
+    logits_[j].push_back(sources_[j].classify(features[j]).to(torch::kFloat32));
+    if (!features_.empty()) features_[j].append(features[j]);
+  }
+}
+
+std::vector<Outputs> OutputCollection::all() const {
+  std::vector<Outputs> outputs;
+  for (size_t j = 0; j < sources_.size(); ++j)
+    outputs.push_back({features_.empty() ? Tensor() : features_[j].all(), at::cat(logits_[j]),
+                       /*in_blocks=*/kind_ != FeatureKind::kFloat});
+  return outputs;
+}
+
 namespace {
 
-// What this process makes of `rows` of the set with the sources that are not another's; `check` is called before every
-// batch.
-std::vector<Outputs> evaluate_alone(std::span<SourceModel> sources, const DeviceImages& images, const Share& rows,
-                                    bool mixed_precision, const std::function<void()>& check) {
+std::vector<Outputs> pass_over(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision,
+                               bool keep_features, double* waited = nullptr) {
+  torch::NoGradGuard no_grad;
   const MixedPrecision precision(mixed_precision, images.device());
-  std::vector<std::vector<Tensor>> features(sources.size()), logits(sources.size());
+  OutputCollection outputs(sources, images, keep_features);
+  Ranks* const ranks = sources.front().sharing().ranks;
+  std::optional<Pace> pace;
+  if (ranks) {
+    pace.emplace(*ranks);
+    for (const SourceModel& source : sources) agree(*ranks, source.state());
+  }
+  // Ranks that divide the rows take as many batches at once.
   const int64_t batch = evaluation_batch(images);
-  for (Sweep sweep(images, batch, rows); !sweep.done();) {
-    check();
+  const bool divided = ranks && outputs.own_rows(ranks->size()).count() < ranks->size();
+  const int64_t stride = divided ? batch * ranks->size() : batch;
+  std::vector<Share> own;
+  std::vector<int64_t> totals;
+  for (int64_t begin = 0; begin < images.size(); begin += stride) {
+    totals.push_back(std::min(stride, images.size() - begin));
+    const Share rows = outputs.own_rows(totals.back());
+    own.push_back({begin + rows.begin, begin + rows.end});
+  }
+  Sweep sweep(images, own);
+  for (const int64_t total : totals) {
+    if (pace)
+      pace->check_interrupt();
+    else
+      check_interrupt();
     const std::vector<Tensor> x = views(sweep.next(), sources);
     const NoAlgorithmSearch quick(x.front().size(0) != batch);
-    for (size_t j = 0; j < sources.size(); ++j) {
-      if (sources[j].sharing().elsewhere()) continue;
-      features[j].push_back(sources[j].features_alone(x[j]).to(torch::kFloat32));
-      logits[j].push_back(sources[j].classify(features[j].back()).to(torch::kFloat32));
-    }
+    outputs.add(x, total);
   }
-  std::vector<Outputs> outputs(sources.size());
-  for (size_t j = 0; j < sources.size(); ++j)
-    if (!features[j].empty()) outputs[j] = {at::cat(features[j]), at::cat(logits[j])};
-  return outputs;
-}
-
-std::vector<Outputs> evaluate_by_rows(Ranks& ranks, std::span<SourceModel> sources, const DeviceImages& images,
-                                      bool mixed_precision) {
-  const int64_t total = images.size(), batch = evaluation_batch(images);
-  if (total < ranks.size()) return evaluate_alone(sources, images, {0, total}, mixed_precision, [] {});
-  Pace pace(ranks);
-  // All ask as often as the rank with the most batches.
-  int64_t left = ((total + ranks.size() - 1) / ranks.size() + batch - 1) / batch;
-  std::vector<Outputs> outputs = evaluate_alone(sources, images, share_of(total, ranks), mixed_precision, [&] {
-    pace.check_interrupt();
-    --left;
-  });
-  for (; left > 0; --left) pace.check_interrupt();
-  for (Outputs& own : outputs) {
-    own.features = gather_rows(ranks, own.features, total);
-    own.logits = gather_rows(ranks, own.logits, total);
-  }
-  return outputs;
-}
-
-std::vector<Outputs> evaluate_by_sources(Ranks& ranks, std::span<SourceModel> sources, const DeviceImages& images,
-                                         bool mixed_precision) {
-  const int64_t total = images.size(), batch = evaluation_batch(images);
-  const bool idle = std::all_of(sources.begin(), sources.end(),
-                                [](const SourceModel& source) { return source.sharing().elsewhere(); });
-  Pace pace(ranks);
-  std::vector<Outputs> outputs(sources.size());
-  if (idle)
-    for (int64_t left = (total + batch - 1) / batch; left > 0; --left) pace.check_interrupt();
-  else
-    outputs = evaluate_alone(sources, images, {0, total}, mixed_precision, [&] { pace.check_interrupt(); });
-  const auto options = at::device(images.device()).dtype(torch::kFloat32);
-  for (size_t j = 0; j < sources.size(); ++j) {
-    const Sharing& sharing = sources[j].sharing();
-    if (sharing.by != Sharing::By::kSources) continue;
-    if (sharing.elsewhere())
-      outputs[j] = {torch::empty({total, sources[j].info().feature_width}, options),
-                    torch::empty({total, static_cast<int64_t>(sources[j].info().classes.size())}, options)};
-    ranks.broadcast(outputs[j].features, sharing.owner);
-    ranks.broadcast(outputs[j].logits, sharing.owner);
-  }
-  return outputs;
+  if (waited) *waited = sweep.waited();
+  return outputs.all();
 }
 
 }  // namespace
 
-std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision) {
-  torch::NoGradGuard no_grad;
-  Ranks* const ranks = sources.front().sharing().ranks;
-  if (!ranks) return evaluate_alone(sources, images, {0, images.size()}, mixed_precision, check_interrupt);
-  bool by_sources = false;
-  for (const SourceModel& source : sources) {
-    agree(*ranks, source.state());
-    by_sources = by_sources || source.sharing().by == Sharing::By::kSources;
-  }
-  return by_sources ? evaluate_by_sources(*ranks, sources, images, mixed_precision)
-                    : evaluate_by_rows(*ranks, sources, images, mixed_precision);
+std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision,
+                              double* waited) {
+  return pass_over(sources, images, mixed_precision, /*keep_features=*/true, waited);
 }
 
 Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision) {
@@ -104,7 +111,8 @@ Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_pre
 
 Tensor evaluate_logits(Ensemble& ensemble, const DeviceImages& images) {
   std::vector<Tensor> logits;
-  for (const Outputs& outputs : evaluate(ensemble.sources, images)) logits.push_back(outputs.logits);
+  for (const Outputs& outputs : pass_over(ensemble.sources, images, /*mixed_precision=*/false, /*keep_features=*/false))
+    logits.push_back(outputs.logits);
   return at::stack(logits);
 }
 

@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""Predicts time, memory and traffic of selective self-training on DomainNet and on 100 million pictures.
+
+    bench/scale_model.py                        prints the tables of docs/scale.md
+    bench/scale_model.py --write docs/scale.md  puts them there
+    bench/scale_model.py --check docs/scale.md  ends with 1 where the page says something else
+
+Everything follows from the figures at the top: MEASURED ones name their command, ASSUMED ones are a stated network that
+nobody has measured yet, and the rest are properties of the method (tributary/methods/selective_options.h) and of the data.
+"""
+import argparse
+import math
+import pathlib
+import sys
+
+# MEASURED on one H200 (LibTorch 2.11, bfloat16, recorded steps), to be measured again:
+#   tributary bench speed --architecture resnet50 --sources 5 --batch B
+# Pictures a second of a training step by rows a pass; every picture counts once for every source and pass it goes through.
+TRAINING_RATE = {4: 2427, 8: 3167, 16: 3916, 32: 4403}
+EVALUATION_RATE = 14894  # pictures a second through one source, the same command
+DECODING_RATE = 26765  # JPEGs a second on 16 threads, docs/performance.md
+COPY_BANDWIDTH = 4171e9  # bytes a second that a large copy reads and writes, docs/performance.md
+WEIGHT_STEP_SECONDS = 3.7 / (21 * 2000)  # of the domain weights where data is small: Office-31 in docs/performance.md
+GPU_BYTES = 139 * 2**30
+
+# ASSUMED: a node of eight GPUs, each with NVLink within the node and one adapter of 400 Gb/s to other nodes.
+NODE = 8
+NVLINK = 450e9  # bytes a second and GPU, one way
+ADAPTER = 50e9  # bytes a second and GPU, one way; all eight of a node work at once
+LATENCY = {1: 0.0, 8: 20e-6, 64: 40e-6}  # seconds of a sum or gather of a few kilobytes, by GPUs
+
+# The method: spec 00, the defaults of SelectiveOptions and the paper's row for DomainNet.
+ROUNDS, INNER_EPOCHS, BATCH, PASSES, WEIGHT_STEPS = 10, 3, 32, 3, 2000
+SOURCES, CLASSES, FEATURES, BACKBONE = 5, 345, 256, 2048
+# N_0 / n depends on the data. This is the paper's own example (Office-31, D,W -> A).
+FIRST_SHARE = 2112 / 2817
+
+# Pictures of the cleaned lists DOMAIN_train.txt and DOMAIN_test.txt together (Peng et al., ICCV 2019): 409,832 + 176,743.
+DOMAINNET = {"clipart": 33525 + 14604, "infograph": 36023 + 15582, "painting": 50416 + 21850,
+             "quickdraw": 120750 + 51750, "real": 120906 + 52041, "sketch": 48212 + 20916}
+LARGE = 100_000_000
+PICTURE_BYTES = 3 * 256 * 256  # decoded
+JPEG_BYTES = 3.68e9 / DOMAINNET["painting"]  # the published archive of the domain with the largest files
+HOST_BYTES = 32 + 64 + 6 * 8  # a picture: its name as a string with 64 characters, six indices or labels of 64 bits
+
+
+def resnet50():
+    """Of every convolution: parameters with its BatchNorm, channels and values that come out for one picture."""
+    layers = [(7 * 7 * 3 * 64, 64, 112)]
+    inputs = 64
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        width, side = 64 << stage, 56 >> stage
+        for block in range(blocks):
+            first = side * 2 if block == 0 and stage > 0 else side  # the 3 x 3 convolution has the stride
+            layers += [(inputs * width, width, first), (9 * width * width, width, side), (width * 4 * width, 4 * width, side)]
+            if block == 0:
+                layers.append((inputs * 4 * width, 4 * width, side))
+            inputs = 4 * width
+    return [(weights + 2 * channels, channels, channels * side * side) for weights, channels, side in layers]
+
+
+LAYERS = resnet50()
+PARAMETERS = sum(parameters for parameters, _, _ in LAYERS)
+CHANNELS = sum(channels for _, channels, _ in LAYERS)
+ACTIVATIONS = sum(values for _, _, values in LAYERS)
+HEAD = BACKBONE * FEATURES + FEATURES + 2 * FEATURES
+assert (len(LAYERS), CHANNELS, PARAMETERS) == (53, 26560, 23508032), "not ResNet-50"
+assert sum(DOMAINNET.values()) == 586575
+
+
+class Course:
+    """The work of one adaptation to `pictures` pictures."""
+
+    def __init__(self, pictures, batch=BATCH):
+        self.pictures, self.steps, self.seen = pictures, 0, 0
+        first = round(FIRST_SHARE * pictures)
+        for number in range(1, ROUNDS + 1):
+            confident = first + (pictures - first) * number // ROUNDS
+            steps = INNER_EPOCHS * math.ceil(max(confident, pictures - confident) / batch)
+            passes = PASSES if confident < pictures else PASSES - 1  # nobody is unconfident in the last round
+            self.steps += steps
+            self.seen += steps * batch * passes * SOURCES
+        self.full_steps = self.seen / (batch * PASSES * SOURCES)  # as if all had three passes
+
+    def evaluation(self, gpus):
+        return (ROUNDS + 1) * self.pictures * SOURCES / EVALUATION_RATE / gpus
+
+    def weights(self):
+        """Seconds of the domain weights, at least: logits twice and eight times [n, K] through memory a step."""
+        moved = (2 * SOURCES + 8) * self.pictures * CLASSES * 4
+        return (ROUNDS + 1) * WEIGHT_STEPS * max(WEIGHT_STEP_SECONDS, moved / COPY_BANDWIDTH)
+
+    def features(self):
+        return self.pictures * SOURCES * FEATURES * 4
+
+    def logits(self):
+        return self.pictures * SOURCES * CLASSES * 4
+
+    def state(self):
+        """Logits, posteriors, probabilities, scores and three matrices [n, K] of work on the prototypes."""
+        return (2 * SOURCES + 5) * self.pictures * CLASSES * 4
+
+
+class Step:
+    """One training step of `gpus` GPUs, seconds and bytes."""
+
+    def __init__(self, gpus, batch, by_sources=False):
+        self.gpus, self.batch, self.by_sources = gpus, batch, by_sources
+        self.rows = batch if by_sources else batch // gpus
+        own = math.ceil(SOURCES / gpus) if by_sources else SOURCES
+        self.compute = PASSES * self.rows * own / TRAINING_RATE[self.rows]
+        wire = NVLINK if gpus <= NODE else min(NVLINK, ADAPTER * NODE)
+        around = 2 * (gpus - 1) / gpus  # of a sum's bytes each GPU sends in a ring
+        passes = PASSES * SOURCES
+        if gpus == 1:
+            self.norms = self.feature_bytes = self.gradient_bytes = self.norm_bytes = self.exposed = 0
+        elif by_sources:
+            self.norms = self.gradient_bytes = self.norm_bytes = 0
+            self.feature_bytes = passes * batch * BACKBONE * 4
+            self.exposed = passes * LATENCY[8] + self.feature_bytes / wire
+        else:
+            self.norm_bytes = passes * ((2 * CHANNELS + len(LAYERS)) * 4 * (gpus - 1) + 2 * CHANNELS * 4 * around)
+            self.norms = passes * 2 * len(LAYERS) * LATENCY[gpus] + self.norm_bytes / wire
+            self.feature_bytes = passes * self.rows * BACKBONE * 4 * (gpus - 1)
+            self.gradient_bytes = SOURCES * PARAMETERS * 4 * around
+            # A source's gradients travel while the next one's are computed: the last one's are waited for.
+            self.exposed = self.gradient_bytes / wire / SOURCES + self.feature_bytes / wire + passes * LATENCY[gpus]
+        self.sent = self.feature_bytes + self.gradient_bytes + self.norm_bytes
+        self.best = max(self.compute, self.norms) + self.exposed
+        self.worst = self.compute + self.norms + self.exposed
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "|".join("---" if i == 0 else "---:" for i in range(len(head))) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def gigabytes(number):
+    return f"{number / 1e9:,.1f}"
+
+
+def hours(seconds):
+    return f"{seconds / 3600:,.2f}" if seconds < 36000 else f"{seconds / 3600:,.1f}"
+
+
+def span(low, high, text):
+    return text(low) if text(low) == text(high) else f"{text(low)} to {text(high)}"
+
+
+def single():
+    rows, step = [], Step(1, BATCH)
+    for name, pictures in DOMAINNET.items():
+        course = Course(pictures)
+        training = course.full_steps * step.compute
+        rows.append([name, f"{pictures:,}", f"{course.steps:,}", hours(training), f"{course.evaluation(1) / 60:.1f}",
+                     f"{course.weights() / 60:.1f}", hours(training + course.evaluation(1) + course.weights()),
+                     gigabytes(course.features()), gigabytes(course.logits()), gigabytes(course.state()),
+                     gigabytes(pictures * PICTURE_BYTES)])
+    return table(["target", "pictures", "steps", "training, h", "evaluation, min", "weights, min, at least", "in all, h",
+                  "features, GB", "logits, GB", "all [n, K], GB", "pictures, GB"], rows)
+
+
+def steps():
+    rows, one = [], Step(1, BATCH)
+    plans = [("1", one), ("5, by sources", Step(5, BATCH, by_sources=True)), ("8, by rows", Step(8, BATCH)),
+             ("8, by rows, batch 256", Step(8, 256)), ("64, by rows, batch 256", Step(64, 256)),
+             ("64, by rows, batch 2,048", Step(64, 2048))]
+    for name, step in plans:
+        speed = [step.batch / BATCH * one.compute / seconds for seconds in (step.worst, step.best)]
+        rows.append([name, str(step.rows), f"{step.compute * 1e3:.1f}", f"{step.norms * 1e3:.1f}", f"{step.exposed * 1e3:.1f}",
+                     span(step.best, step.worst, lambda s: f"{s * 1e3:.0f}"), span(*speed, lambda s: f"{s:.1f}"),
+                     f"{step.norm_bytes / 1e6:,.0f}", f"{step.feature_bytes / 1e6:,.1f}", f"{step.gradient_bytes / 1e6:,.0f}"])
+    return table(["GPUs", "rows a GPU and pass", "compute, ms", "BatchNorm's sums, ms", "waiting for the rest, ms", "step, ms",
+                  "pictures/s of one GPU", "sent: BatchNorm, MB", "features, MB", "gradients, MB"], rows)
+
+
+def whole(course, step):
+    """Seconds of an adaptation, at best and at worst."""
+    rest = course.evaluation(step.gpus) + course.weights()
+    return [course.full_steps * seconds + rest for seconds in (step.best, step.worst)]
+
+
+def targets():
+    plans = [(Step(1, BATCH), BATCH), (Step(5, BATCH, by_sources=True), BATCH), (Step(8, BATCH), BATCH),
+             (Step(64, 256), 256)]
+    rows, sums = [], [[0, 0] for _ in plans]
+    for name, pictures in DOMAINNET.items():
+        cells = []
+        for place, (step, batch) in enumerate(plans):
+            low, high = whole(Course(pictures, batch), step)
+            sums[place] = [sums[place][0] + low, sums[place][1] + high]
+            cells.append(span(low, high, hours))
+        rows.append([name, *cells])
+    rows.append(["all six, one after the other", *(span(low, high, hours) for low, high in sums)])
+    alone = [whole(Course(pictures), plans[0][0])[0] for pictures in DOMAINNET.values()]
+    rows.append(["all six, a GPU each", hours(max(alone)) + " on 6 GPUs", "", "", ""])
+    return table(["hours", "1 GPU", "5 GPUs, by sources", "8 GPUs, by rows", "64 GPUs, by rows, batch 256"], rows)
+
+
+def large():
+    rows = []
+    for gpus in (1, 8, 64):
+        step = Step(gpus, BATCH * gpus)
+        course = Course(LARGE, BATCH * gpus)
+        low, high = (course.full_steps * seconds for seconds in (step.best, step.worst))
+        read = EVALUATION_RATE / SOURCES * gpus
+        rows.append([str(gpus), f"{BATCH * gpus:,}", span(low, high, lambda s: f"{s / 86400:.1f}"),
+                     hours(course.evaluation(gpus)), hours(course.weights()), f"{read:,.0f}", gigabytes(read * JPEG_BYTES),
+                     f"{read / DECODING_RATE * 16:,.0f}"])
+    return table(["GPUs", "batch", "training, days", "evaluation, h", "weights, h, if they fitted", "pictures read/s in evaluation",
+                  "GB/s of JPEGs", "threads that decode them"], rows)
+
+
+def memory():
+    parameters = SOURCES * (PARAMETERS + HEAD) * 4
+    activations = PASSES * BATCH * SOURCES * 2 * ACTIVATIONS * 2
+    rows = []
+    for name, pictures in (("real, the largest of DomainNet", DOMAINNET["real"]), ("1 million", 1_000_000),
+                           ("10 million", 10_000_000), ("100 million", LARGE)):
+        course = Course(pictures)
+        total = 3 * parameters + activations + course.state() + course.features()
+        rows.append([name, gigabytes(3 * parameters), gigabytes(activations), gigabytes(course.features()),
+                     gigabytes(course.features() / 2), gigabytes(course.state()), gigabytes(total),
+                     "yes" if total < GPU_BYTES else "no", gigabytes(pictures * HOST_BYTES)])
+    fixed = 3 * parameters + activations
+    most = (GPU_BYTES - fixed) / ((Course(1000).state() + Course(1000).features()) / 1000)
+    without = (GPU_BYTES - fixed) / (Course(1000).state() / 1000)
+    return table(["pictures", "parameters, momentum, gradients, GB", "activations, GB", "features, GB", "in bfloat16, GB",
+                  "all [n, K], GB", "GPU in all, GB", f"fits in {GPU_BYTES / 1e9:.0f} GB", "names and indices on the host, GB"],
+                 rows) + (f"\n\nOne GPU of {GPU_BYTES / 1e9:.0f} GB holds {most / 1e6:.1f} million pictures of {CLASSES} classes and "
+                          f"{SOURCES} sources, and {without / 1e6:.1f} million with the features in a file.")
+
+
+TABLES = {"single": single, "steps": steps, "targets": targets, "large": large, "memory": memory}
+
+
+def with_tables(page):
+    """The page with every table between its two marks made anew."""
+    for name, make in TABLES.items():
+        begin, end = f"<!-- {name}: bench/scale_model.py -->\n", f"<!-- end of {name} -->"
+        if page.count(begin) != 1 or page.count(end) != 1:
+            sys.exit(f"scale_model.py: the page has no place for the table {name}: {begin.strip()} and {end}")
+        before, rest = page.split(begin)
+        page = before + begin + make() + "\n" + end + rest.split(end)[1]
+    return page
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", type=pathlib.Path, metavar="PAGE")
+    parser.add_argument("--write", type=pathlib.Path, metavar="PAGE")
+    options = parser.parse_args()
+    if options.write:
+        options.write.write_text(with_tables(options.write.read_text()))
+    elif options.check:
+        page = options.check.read_text()
+        if with_tables(page) != page:
+            sys.exit(f"scale_model.py: {options.check} has other tables; write them again with --write {options.check}")
+    else:
+        print("\n\n".join(f"{name}\n{make()}" for name, make in TABLES.items()))
+
+
+if __name__ == "__main__":
+    main()

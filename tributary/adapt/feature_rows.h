@@ -1,0 +1,37 @@
+// Features of a whole set, a block of rows at a time.
+//
+// Evaluation leaves features [n, d] as float32 on the device where they fit, else as bfloat16 or on the host
+// (train/feature_storage.h). Whoever computes with all of them does it in float32: at once with plain ones, and
+// otherwise in blocks that are brought to the device one after the other.
+#pragma once
+
+#include <algorithm>
+
+#include "tributary/base/tensor.h"
+
+namespace tributary {
+
+// Whether the features can be computed with as they are, beside tensors of `device`.
+inline bool is_plain(const Tensor& features, torch::Device device) {
+  return features.scalar_type() != torch::kBFloat16 && features.device() == device;
+}
+
+// Rows begin .. end as float32 on the device.
+inline Tensor rows_as_float(const Tensor& features, int64_t begin, int64_t end, torch::Device device) {
+  return features.slice(0, begin, end).to(device).to(torch::kFloat32);
+}
+
+// The rows at `index`, int64 [s] on any device, as float32 on `device`.
+inline Tensor chosen_rows_as_float(const Tensor& features, const Tensor& index, torch::Device device) {
+  return features.index_select(0, index.to(features.device())).to(device).to(torch::kFloat32);
+}
+
+// Calls work(begin, end) for so few of `rows` rows at a time that `numbers` of them each are no burden.
+template <typename Work>
+void for_row_blocks(int64_t rows, int64_t numbers, const Work& work) {
+  constexpr int64_t kNumbers = 1 << 25;
+  const int64_t block = std::max<int64_t>(1, kNumbers / std::max<int64_t>(1, numbers));
+  for (int64_t begin = 0; begin < rows; begin += block) work(begin, std::min(begin + block, rows));
+}
+
+}  // namespace tributary
