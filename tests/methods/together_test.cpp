@@ -5,6 +5,7 @@
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/thread_ranks.h"
+#include "tributary/data/digits.h"
 #include "tributary/methods/selective.h"
 #include "tributary/train/shared_snapshots.h"
 #include "tributary/train/source_training.h"
@@ -31,6 +32,31 @@ std::unique_ptr<Method> method_named(const std::string& name) {
   for (const MethodEntry& entry : compared_methods())
     if (entry.name == name) return entry.make(test::quick());
   throw std::logic_error("no method " + name);
+}
+
+// Two sources that know something of digits: of what they are sure, rounding changes nothing.
+Ensemble sources() {
+  static const std::vector<NamedTensors> kTrained = [] {
+    std::vector<NamedTensors> states;
+    Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+    for (SourceModel& source : ensemble.sources) {
+      const LabelledImages data = make_digits(DigitDomain::kHandwriting, 120, states.size());
+      SourceTrainingOptions options;
+      options.epochs = 4;
+      options.batch = 16;
+      options.sgd.weight_decay = 0;
+      train_source(source, data, data, options, 1);
+      states.push_back(copy_of(source.state()));
+    }
+    return states;
+  }();
+  Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+  for (size_t j = 0; j < kTrained.size(); ++j) ensemble.sources[j].restore(kTrained[j]);
+  return ensemble;
+}
+
+ImageSet target() {
+  return make_digits(DigitDomain::kPostal, 26, 7).images;
 }
 
 Recorder adapted(Ensemble& ensemble, const std::string& method, const ImageSet& pictures) {
@@ -62,11 +88,11 @@ void expect_equal(const Recorder& one, const Recorder& other) {
 class Together : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Together, EndAsOneProcess) {
-  const ImageSet pictures = test::noise_pictures(18);
-  Ensemble alone = test::small_ensemble({"lenet", "dtn"});
+  const ImageSet pictures = target();
+  Ensemble alone = sources();
   const Recorder wanted = adapted(alone, GetParam().method, pictures);
   test::together(GetParam().ranks, [&](Ranks& ranks) {
-    Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+    Ensemble ensemble = sources();
     ensemble.share(ranks, method_named(GetParam().method)->can_be_divided() ? GetParam().by : Sharing::By::kNothing);
     expect_equal(adapted(ensemble, GetParam().method, pictures), wanted);
   });
@@ -87,12 +113,12 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Together,
                          });
 
 TEST(TogetherStreamed, PicturesThatDoNotLieInMemoryAreTheSame) {
-  const ImageSet pictures = test::noise_pictures(18);
-  Ensemble alone = test::small_ensemble({"lenet", "dtn"});
+  const ImageSet pictures = target();
+  Ensemble alone = sources();
   const Recorder wanted = adapted(alone, "selective", pictures);
   for (const Sharing::By by : {Sharing::By::kRows, Sharing::By::kSources})
     test::together(2, [&](Ranks& ranks) {
-      Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+      Ensemble ensemble = sources();
       ensemble.share(ranks, by);
       expect_equal(adapted(ensemble, "selective", test::streamed(pictures)), wanted);
     });
@@ -134,11 +160,11 @@ class Cutting : public SharedSnapshots {
 // Ends an adaptation on `before` ranks in the middle and goes on with `after`.
 void expect_going_on(int64_t before, int64_t after, Sharing::By by) {
   const test::TempDir folder;
-  const ImageSet pictures = test::noise_pictures(18);
-  Ensemble alone = test::small_ensemble({"lenet", "dtn"});
+  const ImageSet pictures = target();
+  Ensemble alone = sources();
   const Recorder wanted = adapted(alone, "selective", pictures);
   const auto run = [&](Ranks& ranks, Recorder& recorder, int64_t cut) {
-    Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+    Ensemble ensemble = sources();
     ensemble.share(ranks, by);
     std::optional<SnapshotFolder> own;
     if (ranks.first()) own.emplace(folder / "kept", SnapshotOptions{});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 
 #include "tributary/base/error.h"
 #include "tributary/base/stopwatch.h"
@@ -17,6 +18,12 @@ int64_t steps_of(const Course& course, int64_t pictures) {
   return course.rounds * (course.whole_batches ? whole : batches_a_sweep(pictures, course.batch));
 }
 
+// Ranks make labels each for itself. On a GPU sums may come in another order, and labels out otherwise.
+void agree_on(const Learner& learner, std::span<const SourceModel> sources) {
+  Ranks* const ranks = sources.front().sharing().ranks;
+  if (ranks && sources.front().device().is_cuda()) agree(*ranks, learner.state());
+}
+
 // The parts of a plan and its real numbers.
 enum Part : size_t { kRows, kCut };
 enum Real : size_t { kRateFactor, kProgress };
@@ -24,8 +31,10 @@ enum Real : size_t { kRateFactor, kProgress };
 // One learner on its way: its batches, its steps, its losses.
 class Way {
  public:
-  Way(Learner& learner, const DeviceImages& images, const Course& course, uint64_t number)
+  Way(Learner& learner, std::span<const SourceModel> sources, const DeviceImages& images, const Course& course,
+      uint64_t number)
       : learner_(learner),
+        sources_(sources),
         images_(images),
         course_(course),
         number_(number),
@@ -39,16 +48,17 @@ class Way {
   int64_t end_of(int64_t round) const { return steps_ * round / course_.rounds; }
   int64_t steps_in(int64_t round) const { return end_of(round) - end_of(round - 1); }
   int64_t done() const { return done_; }
+  double waited() const { return waited_; }  // seconds of the round, for pictures
 
   void begin_round(int64_t round, const std::vector<Outputs>& target) {
     history_.clear();
+    waited_ = 0;
     learner_.begin_round(round, target);
   }
 
   // One step; the number of its pictures.
   int64_t advance() {
-    if (const int64_t every = learner_.refresh_every(); every > 0 && done_ % every == 0)
-      learner_.refresh(done_ / every);
+    if (const int64_t every = learner_.refresh_every(); every > 0 && done_ % every == 0) refresh(done_ / every);
     const StepPlan plan = next_plan();
     const int64_t pictures = plan.part(kRows).size(0);
     history_.push_back(recorded_.run(plan, /*usual=*/pictures == batch_));
@@ -86,6 +96,11 @@ class Way {
   }
 
  private:
+  void refresh(int64_t number) {
+    learner_.refresh(number);
+    agree_on(learner_, sources_);
+  }
+
   static constexpr const char* kHistory = "losses_of_the_round";
   std::string prefix() const { return fmt::format("learner.{}.", number_); }
 
@@ -105,7 +120,11 @@ class Way {
     const double factor = course_.decay ? decay_factor(done_ + course_.first_step, steps_) : 1;
     StepPlan plan({rows, images_.draw_cut(rows.size(0), course_.augmentation, moving_)},
                   {static_cast<float>(factor), static_cast<float>(done_)}, noises);
-    if (!images_.resident()) plan.carry(images_.fetch(rows));
+    if (!images_.resident()) {
+      const Stopwatch reading;
+      plan.carry(images_.fetch(rows, needed_rows(sources_, rows.size(0))));
+      waited_ += reading.seconds();
+    }
     return plan;
   }
 
@@ -120,9 +139,11 @@ class Way {
   }
 
   Learner& learner_;
+  std::span<const SourceModel> sources_;
   const DeviceImages& images_;
   const Course& course_;
   uint64_t number_;
+  double waited_ = 0;
   int64_t batch_, steps_, done_ = 0;
   std::vector<Tensor> history_;  // losses of the round's steps
   Sampler sampler_;
@@ -146,7 +167,7 @@ class Learning {
         observer_(observer),
         snapshots_(snapshots) {
     for (const auto& learner : learners_)
-      ways_.push_back(std::make_unique<Way>(*learner, images_, course_, ways_.size()));
+      ways_.push_back(std::make_unique<Way>(*learner, ensemble_.sources, images_, course_, ways_.size()));
     event_.rounds = course_.rounds;
     event_.ensemble = &ensemble_;
   }
@@ -162,7 +183,7 @@ class Learning {
       watch_ = Stopwatch();
       event_.pictures = 0;
       for (const auto& way : ways_) way->begin_round(event_.round, outputs_);
-      agree_on_labels();
+      for (const auto& learner : learners_) agree_on(*learner, ensemble_.sources);
       outputs_.clear();  // features of one round are much; those of two at once need not be
       event_.features.clear();
       finish_round();
@@ -170,12 +191,6 @@ class Learning {
   }
 
  private:
-  // Ranks compute labels each for itself. On a GPU sums may come in another order, and labels out otherwise.
-  void agree_on_labels() const {
-    if (!ensemble_.ranks() || images_.device().is_cpu()) return;
-    for (const auto& learner : learners_) agree(*ensemble_.ranks(), learner->state());
-  }
-
   // The steps of the round that are left, and what comes of them.
   void finish_round() {
     train();
@@ -209,7 +224,8 @@ class Learning {
 
   void evaluate_and_report() {
     const Stopwatch evaluation;
-    outputs_ = evaluate(ensemble_.sources, images_, is_mixed(course_.precision));
+    outputs_ = evaluate(ensemble_.sources, images_, is_mixed(course_.precision), &event_.phases.waiting);
+    for (const auto& way : ways_) event_.phases.waiting += way->waited();
     std::vector<Tensor> logits;
     event_.features.clear();
     for (const Outputs& source : outputs_) {

@@ -33,6 +33,7 @@ struct PhaseSeconds {
   double evaluation = 0;  // the pass over the target set
   double weights = 0;     // domain weights
   double labels = 0;      // prototypes and scores
+  double waiting = 0;     // within the first two: for pictures that were still being read
 };
 
 // The state after a round; round 0 is the state before any training.

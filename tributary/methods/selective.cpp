@@ -135,6 +135,7 @@ class Adaptation {
                                TargetState state = next_state(ensemble_, images_, selection_, weights_, options_);
                                event_.phases = state.seconds;
                                event_.phases.training = training;
+                               event_.phases.waiting += waited_;
                                report(state);
                                return state;
                              });
@@ -160,6 +161,7 @@ class Adaptation {
       observer_.on_step({event_.round, event_.rounds, static_cast<int64_t>(history_.size()), loader.steps()});
     }
     snapshots_.pass([this] { return snapshot(); });
+    waited_ = plans.waited();
     event_.trained = &selection_;
     event_.losses = mean_losses();
   }
@@ -236,6 +238,7 @@ class Adaptation {
   Tensor weights_;
   std::vector<Tensor> history_;
   bool aligned_ = false;
+  double waited_ = 0;  // seconds of its training, for pictures
 };
 
 }  // namespace

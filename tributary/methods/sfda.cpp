@@ -59,6 +59,7 @@ class SfdaLearner : public Learner {
                     {second_head_.bottleneck_parameters(), plan.rate_head},
                     {second_head_.classifier_parameters(), plan.rate_head}},
                    {0.9, 5e-4, true}) {
+    first_.share(source.sharing());
     for (const auto part : {&SourceModel::backbone_parameters, &SourceModel::bottleneck_parameters,
                             &SourceModel::classifier_parameters}) {
       freeze((first_.*part)());

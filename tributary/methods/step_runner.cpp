@@ -71,11 +71,23 @@ StepPlan StepRunner::plan(const StepPositions& positions, const StepRandom& rand
     for (const StepPass pass : kStepPasses) noises.push_back(pass_stream(random.dropout, j, pass));
   StepPlan plan(parts, {ratio, static_cast<float>(rate_factor)}, noises);
   if (!images_.resident()) {
-    std::vector<Tensor> rows = {confident_rows_.index_select(0, confident)};
-    if (unconfident.defined()) rows.push_back(unconfident_rows_.index_select(0, unconfident));
-    plan.carry(images_.fetch(at::cat(rows)));
+    plan.carry(fetch(positions, parts[kPermutation]));
   }
   return plan;
+}
+
+Tensor StepRunner::fetch(const StepPositions& positions, const Tensor& permutation) const {
+  const auto& [confident, unconfident] = positions;
+  const auto needed = [&](int64_t rows, const Tensor& mixed_with) {
+    return needed_rows(ensemble_.sources, rows, mixed_with);
+  };
+  const int64_t count = confident.size(0);
+  const Tensor rows = confident_rows_.index_select(0, confident);
+  const Tensor places = needed(count, options_.mixup ? permutation : Tensor());
+  if (!unconfident.defined()) return images_.fetch(rows, places);
+  const Tensor all = at::cat({rows, unconfident_rows_.index_select(0, unconfident)});
+  if (!places.defined()) return images_.fetch(all);
+  return images_.fetch(all, at::cat({places, needed(unconfident.size(0), {}) + count}));
 }
 
 int64_t StepRunner::pictures(const StepPlan& plan) const {

@@ -43,6 +43,8 @@ class StepRunner {
   int64_t pictures(const StepPlan& plan) const;
 
  private:
+  // The pictures of a step, as far as this process needs them: confident ones first.
+  Tensor fetch(const StepPositions& positions, const Tensor& permutation) const;
   StepLosses step(const StepPlan& plan, StepNoise& noise);
 
   Ensemble& ensemble_;

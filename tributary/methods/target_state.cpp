@@ -18,7 +18,8 @@ double lap(Stopwatch& watch, torch::Device device) {
 TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
   TargetState state;
   std::vector<Tensor> logits;
-  for (const Outputs& outputs : evaluate(ensemble.sources, images, is_mixed(options.precision))) {
+  for (const Outputs& outputs :
+       evaluate(ensemble.sources, images, is_mixed(options.precision), &state.seconds.waiting)) {
     state.features.push_back(outputs.features);
     logits.push_back(outputs.logits);
   }

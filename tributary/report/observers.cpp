@@ -63,7 +63,8 @@ nlohmann::json round_metrics(const RoundEvent& event) {
                            {"seconds", event.seconds},
                            {"evaluation_seconds", event.phases.evaluation},
                            {"weights_seconds", event.phases.weights},
-                           {"labels_seconds", event.phases.labels}};
+                           {"labels_seconds", event.phases.labels},
+                           {"waiting_seconds", event.phases.waiting}};
   if (event.weights.defined()) {
     object["weights"] = numbers(event.weights);
     object["weight_sum"] = event.weights.abs().sum().item<double>();

@@ -37,6 +37,7 @@ void RunRecord::on_round(const RoundEvent& event) {
   phases_.evaluation += event.phases.evaluation;
   phases_.weights += event.phases.weights;
   phases_.labels += event.phases.labels;
+  phases_.waiting += event.phases.waiting;
 }
 
 LabelFreeScores RunRecord::scores() const {
@@ -58,7 +59,7 @@ void RunRecord::save(nlohmann::json& state) const {
         std::vector<double>(weights.data_ptr<double>(), weights.data_ptr<double>() + weights.numel());
   }
   state["confident"] = confident_;
-  state["seconds"] = {seconds_, phases_.training, phases_.evaluation, phases_.weights, phases_.labels};
+  state["seconds"] = {seconds_, phases_.training, phases_.evaluation, phases_.weights, phases_.labels, phases_.waiting};
 }
 
 void RunRecord::restore(const nlohmann::json& state) {
@@ -70,9 +71,9 @@ void RunRecord::restore(const nlohmann::json& state) {
     first_mixture_.weights =
         torch::tensor(state.at("first_weights").get<std::vector<double>>(), torch::kFloat64).to(torch::kFloat32);
   confident_ = state.at("confident").get<std::vector<int64_t>>();
-  const auto seconds = state.at("seconds").get<std::array<double, 5>>();
+  const auto seconds = state.at("seconds").get<std::array<double, 6>>();
   seconds_ = seconds[0];
-  phases_ = {seconds[1], seconds[2], seconds[3], seconds[4]};
+  phases_ = {seconds[1], seconds[2], seconds[3], seconds[4], seconds[5]};
 }
 
 double RunRecord::changed_share() const {
@@ -100,6 +101,7 @@ void RunRecord::add_to(nlohmann::json& summary) const {
                        {"evaluation", phases_.evaluation},
                        {"weights", phases_.weights},
                        {"labels", phases_.labels}};
+  summary["waiting_seconds"] = phases_.waiting;
   summary["label_free_scores"] = {{"before", to_json(first_scores_)}, {"after", to_json(scores())}};
 }
 

@@ -88,6 +88,14 @@ Tensor DeviceImages::fetch(const Tensor& index) const {
   return pixels;
 }
 
+Tensor DeviceImages::fetch(const Tensor& index, const Tensor& needed) const {
+  if (!needed.defined()) return fetch(index);
+  const Tensor own = fetch(index.index_select(0, needed));
+  std::vector<int64_t> shape = own.sizes().vec();
+  shape[0] = index.size(0);
+  return torch::zeros(shape, own.options().pinned_memory(device_.is_cuda())).index_copy_(0, needed, own);
+}
+
 Tensor DeviceImages::bring(const Tensor& fetched) const {
   return fetched.to(device_, /*non_blocking=*/true);
 }
@@ -201,6 +209,17 @@ std::vector<Tensor> views(const Tensor& pixels, std::span<const SourceModel> sou
     result.push_back(same < j ? result[same] : normalise(pixels, sources[j].info().normalisation));
   }
   return result;
+}
+
+Tensor needed_rows(std::span<const SourceModel> sources, int64_t rows, const Tensor& permutation) {
+  for (const SourceModel& source : sources)
+    if (source.sharing().by != Sharing::By::kRows) return {};
+  const Share own = own_rows(*sources.front().sharing().ranks, rows);
+  const Tensor places = torch::arange(own.begin, own.end);
+  if (!permutation.defined()) return places;
+  Tensor needed = torch::zeros({rows}, torch::kBool);
+  needed.index_fill_(0, places, true).index_fill_(0, permutation.index_select(0, places), true);
+  return needed.nonzero().view({-1});
 }
 
 void declare(OptionTable& table, const std::string& section, Augmentation& augmentation) {

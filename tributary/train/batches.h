@@ -57,6 +57,8 @@ class DeviceImages {
   // The pictures at `index` (int64, on the host) as they are, on the host, uint8 [n, h, w, 3]: what `bring` takes. May
   // be called from any thread.
   Tensor fetch(const Tensor& index) const;
+  // The same with those at the places `needed` only, and nothing in the others' places; undefined: all.
+  Tensor fetch(const Tensor& index, const Tensor& needed) const;
   // Brought to the device, without waiting.
   Tensor bring(const Tensor& fetched) const;
 
@@ -114,6 +116,10 @@ Tensor normalise(const Tensor& pixels, const Normalisation& normalisation);
 
 // The batch as every source wants it. Sources of equal normalisation share one tensor.
 std::vector<Tensor> views(const Tensor& pixels, std::span<const SourceModel> sources);
+
+// The places in a batch of so many rows whose pictures this process needs for passes through the sources; undefined:
+// all. By rows they are its own, and those that `permutation` mixes with them where it is given.
+Tensor needed_rows(std::span<const SourceModel> sources, int64_t rows, const Tensor& permutation = {});
 
 // Batches in one sweep, those too small for BatchNorm not counted.
 inline int64_t batches_a_sweep(int64_t count, int64_t batch) {

@@ -170,7 +170,7 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
     moving = Random(seed, Purpose::kAugment, {step});
     StepPlan plan({rows, images.draw_cut(rows.size(0), augmentation, moving)},
                   {static_cast<float>(decay_factor(i, steps))}, {Random(seed, Purpose::kDropout, {step})});
-    if (!images.resident() && !moves) plan.carry(images.fetch(rows));
+    if (!images.resident() && !moves) plan.carry(images.fetch(rows, needed_rows({&model, 1}, rows.size(0))));
     loss = recorded.run(plan, /*usual=*/rows.size(0) == options.batch);
     done = i;
     if (progress) progress({done, steps, accuracy});
