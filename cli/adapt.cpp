@@ -3,11 +3,12 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/method_choice.h"
+#include "cli/together.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/text.h"
-#include "tributary/methods/registry.h"
 #include "tributary/methods/selective.h"
 #include "tributary/model/model_file.h"
 #include "tributary/report/observers.h"
@@ -17,6 +18,7 @@
 #include "tributary/report/run_summary.h"
 #include "tributary/report/run_watch.h"
 #include "tributary/train/less_memory.h"
+#include "tributary/train/shared_snapshots.h"
 
 namespace tributary::cli {
 namespace {
@@ -67,13 +69,10 @@ class Adapt : public Command {
     table_.text("", "oracle_labels", &oracle_,
                 "labelled pictures equal to the target's: runs the selective oracle, which trains on what is labelled "
                 "right; not for use, but to see the ceiling");
-    table_.text("adapt", "method", &method_, "how to adapt: " + method_names());
-    table_.integer("adapt", "epochs", &epochs_, 0, 100000,
-                   "passes over the target set, of a method other than selective; 0 takes its own");
-    tributary::declare(table_, options_);
-    for (const MethodEntry& entry : compared_) entry.declare(table_);
+    choice_.declare(table_);
     tributary::declare(table_, watching_);
     tributary::declare(table_, keeping_);
+    together_.declare(table_);
     data_.declare(table_);
     tributary::declare(table_, import_);
     table_.add_to(app);
@@ -84,24 +83,37 @@ class Adapt : public Command {
   void run() override {
     catch_interrupts();
     common_.read_config(table_);
-    settle(table_, options_);
-    make_method();  // what is wrong with its options is said first
+    choice_.settle(table_);  // what is wrong with its options is said first
+    if (!oracle_.empty() && choice_.name() != "selective")
+      input_error("--oracle-labels belongs to --method selective; {} has no oracle", choice_.name());
     if (sources_.empty()) input_error("name the source models, each with --source FILE");
     if (target_.empty()) input_error("name the unlabelled pictures with --target");
     if (run_.empty()) run_ = "runs/" + domain_of(target_);
-    const torch::Device device = common_.prepare();
-    RunFolder folder(run_, table_.to_toml(), keeping_.restart);
-    if (folder.finished()) {
+    together_.begin();
+    const torch::Device device = common_.prepare(together_);
+    together_.join(device);
+    std::optional<RunFolder> folder;  // the first rank's
+    if (together_.first()) folder.emplace(run_, config_text(table_, common_.threads, together_), keeping_.restart);
+    if (together_.agreed(folder && folder->finished())) {
+      if (!folder) return;
       std::cerr << fmt::format("tributary adapt: {} is already finished; say --restart to run again\n", run_);
-      show(folder.summary());
+      show(folder->summary());
       return;
     }
     const Given given = load(load_sources(sources_, import_));
-    folder.take();
-    until_it_fits(
-        options_.batch, device, [&](int64_t piece) { attempt(folder, given, device, piece); },
-        [&](int64_t piece) { report_less_memory(name(), piece); });
-    show(folder.summary());
+    together_.require_equal(given.target.size(), target_);
+    if (!folder) {
+      work_along(given, device);
+      return;
+    }
+    folder->take();
+    if (together_.ranks())
+      attempt(*folder, given, device, /*piece=*/0);
+    else
+      until_it_fits(
+          choice_.selective().batch, device, [&](int64_t piece) { attempt(*folder, given, device, piece); },
+          [&](int64_t piece) { report_less_memory(name(), piece); });
+    show(folder->summary());
   }
 
  private:
@@ -111,13 +123,13 @@ class Adapt : public Command {
     const auto labelled = [&](const std::string& path) {
       std::vector<SetAside> bad;
       LabelledImages images = load_labelled(path, options, sources.classes(), &bad);
-      report_set_aside(name(), bad, images.images.size() + static_cast<int64_t>(bad.size()));
+      if (together_.first()) report_set_aside(name(), bad, images.images.size() + static_cast<int64_t>(bad.size()));
       return images;
     };
     Given given;
     given.target = load_images(target_, options, &given.bad);
     const int64_t pictures = given.target.size();
-    report_set_aside(name(), given.bad, pictures + static_cast<int64_t>(given.bad.size()));
+    if (together_.first()) report_set_aside(name(), given.bad, pictures + static_cast<int64_t>(given.bad.size()));
     if (!oracle_.empty()) {
       const LabelledImages oracle = labelled(oracle_);
       if (oracle.images.size() != pictures)
@@ -131,16 +143,38 @@ class Adapt : public Command {
     return given;
   }
 
+  void adapt(Method& method, Ensemble& ensemble, const Given& given, Observer& observer, Snapshots& snapshots) const {
+    if (given.oracle)
+      adapt_with_oracle(ensemble, given.target, *given.oracle, choice_.selective(), observer, snapshots);
+    else
+      method.adapt(ensemble, given.target, observer, snapshots);
+  }
+
+  // What every rank does but the first, which has the run's folder.
+  void work_along(const Given& given, torch::Device device) {
+    const std::unique_ptr<Method> method = choice_.make(table_);
+    Ensemble ensemble = load_sources(sources_, import_);
+    ensemble.to(device);
+    together_.share(ensemble, method->division());
+    std::optional<AccuracyObserver> accuracy;
+    std::vector<Observer*> listeners;
+    if (given.test) listeners.push_back(&accuracy.emplace(*given.test, device));
+    Observers observers(listeners);
+    SharedSnapshots snapshots(*together_.ranks(), nullptr, keeping_);
+    adapt(*method, ensemble, given, observers, snapshots);
+  }
+
   // Adapts from where an interrupted run left off, or from the beginning, and writes what comes of it. Backbones take
   // at most `piece` pictures at once; 0: whole batches.
   void attempt(RunFolder& folder, const Given& given, torch::Device device, int64_t piece) {
-    const std::unique_ptr<Method> method = make_method();
+    const std::unique_ptr<Method> method = choice_.make(table_);
     if (piece > 0 && !method->works_in_pieces())
-      throw MemoryError(
-          fmt::format("the GPU's memory is used up, and {} cannot split its batches; take a smaller --batch", method_));
+      throw MemoryError(fmt::format(
+          "the GPU's memory is used up, and {} cannot split its batches; take a smaller --batch", choice_.name()));
     Ensemble ensemble = load_sources(sources_, import_);
     for (SourceModel& source : ensemble.sources) set_piece(source, piece);
     ensemble.to(device);
+    together_.share(ensemble, method->division());
     Progress progress(std::cerr, is_terminal(), common_.json);
     ProgressObserver shown(progress);
     MetricsObserver metrics(folder);
@@ -156,10 +190,9 @@ class Adapt : public Command {
     SnapshotFolder snapshots(folder.file("checkpoint"), {keeping_.every, keeping_.restart && piece == 0});
     snapshots.clean();
     folder.begin(go_on(snapshots, given.target, all, heard));
-    if (given.oracle)
-      adapt_with_oracle(ensemble, given.target, *given.oracle, options_, all, snapshots);
-    else
-      method->adapt(ensemble, given.target, all, snapshots);
+    std::optional<SharedSnapshots> shared;
+    if (together_.ranks()) shared.emplace(*together_.ranks(), &snapshots, keeping_);
+    adapt(*method, ensemble, given, all, shared ? static_cast<Snapshots&>(*shared) : snapshots);
     progress.finish();
 
     save_ensemble(folder.file("model.safetensors"), ensemble);
@@ -185,32 +218,6 @@ class Adapt : public Command {
     watch.finish(subject);
     folder.finish();
     snapshots.remove();
-  }
-
-  std::string method_names() const {
-    std::string names = "selective";
-    for (const MethodEntry& entry : compared_) names += ", " + entry.name;
-    return names;
-  }
-
-  std::unique_ptr<Method> make_method() const {
-    if (method_ == "selective") return std::make_unique<SelectiveSelfTraining>(options_);
-    for (const MethodEntry& entry : compared_) {
-      if (entry.name != method_) continue;
-      if (!oracle_.empty()) input_error("--oracle-labels belongs to --method selective; {} has no oracle", method_);
-      BaselineOptions common;
-      common.seed = static_cast<uint64_t>(options_.seed);
-      common.benchmark = options_.benchmark;
-      common.epochs = epochs_;
-      if (table_.given("batch")) common.batch = options_.batch;
-      common.rate_backbone = options_.rate_backbone;
-      if (table_.given("rate_bottleneck")) common.rate_bottleneck = options_.rate_bottleneck;
-      common.augmentation = options_.augmentation;
-      common.precision = options_.precision;
-      common.record = options_.record;
-      return entry.make(common);
-    }
-    input_error("--method {}: choose one of {}", printable(method_), method_names());
   }
 
   // Makes the observers know again what they knew when an interrupted run was kept, and every coming snapshot what they
@@ -243,7 +250,7 @@ class Adapt : public Command {
 
   nlohmann::json summary_of(const RunRecord& record, const std::vector<SetAside>& bad) const {
     nlohmann::json summary = {{"run", run_},
-                              {"method", oracle_.empty() ? method_ : "selective-oracle"},
+                              {"method", oracle_.empty() ? choice_.name() : "selective-oracle"},
                               {"set_aside", bad.size()},
                               {"model", run_ + "/model.safetensors"},
                               {"predictions", run_ + "/predictions.csv"}};
@@ -266,12 +273,10 @@ class Adapt : public Command {
   CommonOptions common_;
   DataOptions data_;
   ImportOptions import_;
-  SelectiveOptions options_;
+  MethodChoice choice_;
   WatchOptions watching_;
   SnapshotOptions keeping_;
-  std::vector<MethodEntry> compared_ = compared_methods();
-  std::string method_ = "selective";
-  int64_t epochs_ = 0;
+  Together together_;
   std::vector<std::string> sources_;
   std::string target_, run_, oracle_, test_;
   OptionTable table_;

@@ -1,16 +1,33 @@
+#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/bench_tables.h"
+#include "cli/together.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/bench/speed.h"
 #include "tributary/report/table.h"
+#include "tributary/scale/place.h"
 
 namespace tributary::cli {
 namespace {
+
+// The programs that do the jobs are not ranks themselves, and see the GPU of this process only.
+void work_alone_from_here(torch::Device device) {
+  forget_place();
+  if (!device.is_cuda()) return;
+  const char* const seen = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::string own = std::to_string(device.index());
+  if (seen != nullptr && *seen != '\0') {
+    std::stringstream names(seen);
+    for (int8_t i = 0; i <= device.index() && std::getline(names, own, ',');) ++i;
+  }
+  setenv("CUDA_VISIBLE_DEVICES", own.c_str(), /*overwrite=*/1);
+}
 
 class Bench : public Command {
  public:
@@ -27,6 +44,7 @@ class Bench : public Command {
     common_.declare(table_);
     tributary::declare(table_, options_);
     cli::declare(table_, tables_);
+    together_.declare(table_, Together::Work::kJobs);
     table_.add_to(app);
   }
 
@@ -36,11 +54,15 @@ class Bench : public Command {
     common_.apply(table_);
     catch_interrupts();
     announce_parent();
-    const torch::Device device = common_.prepare();
+    together_.begin();
+    const torch::Device device = common_.prepare(together_);
     if (what_ != "speed") {
+      together_.join(device);
+      work_alone_from_here(device);
       run_bench_table(what_, tables_, common_,
                       {options_.architecture, table_.given("precision").value_or(""),
-                       table_.given("pictures") ? options_.pictures : 0});
+                       table_.given("pictures") ? options_.pictures : 0},
+                      together_.ranks());
       return;
     }
     const nlohmann::json result = measure_speed(options_, device, static_cast<int>(common_.threads));
@@ -85,6 +107,7 @@ class Bench : public Command {
   CommonOptions common_;
   SpeedOptions options_;
   BenchTableOptions tables_;
+  Together together_;
   std::string what_;
   OptionTable table_;
 };

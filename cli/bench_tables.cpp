@@ -294,7 +294,8 @@ void declare(OptionTable& table, BenchTableOptions& options) {
 }
 
 void run_bench_table(const std::string& name, const BenchTableOptions& options, const CommonOptions& common,
-                     const SharedFlags& shared) {
+                     const SharedFlags& shared, Ranks* ranks) {
+  const bool first = !ranks || ranks->first();
   const bool drawn = name == kDrawn;
   const std::string out = options.out.empty() ? "bench/" + std::filesystem::path(name).stem().string() : options.out;
   const Benchmark chosen = drawn ? drawn_benchmark(out + "/data") : benchmark(name);
@@ -302,15 +303,24 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
     input_error("name the folder of {} with --data; {}", chosen.title, chosen.source);
   TableTask task = plan(chosen, options, common, shared);
   task.out = out;
-  if (drawn) draw_digits(out + "/data", shared.pictures > 0 ? shared.pictures : 1000);
+  if (first) {
+    if (drawn) draw_digits(out + "/data", shared.pictures > 0 ? shared.pictures : 1000);
+    std::filesystem::create_directories(out);
+    remove_leftovers(out);
+  }
+  if (ranks) {
+    task.machine = ranks->rank();
+    task.machines = ranks->size();
+    task.meet = [ranks] { ranks->meet(); };
+    ranks->meet();
+  }
   task.domains = located(chosen, options.data);
-  std::filesystem::create_directories(out);
-  remove_leftovers(out);
-  Progress progress(std::cerr, is_terminal(), common.json);
+  Progress progress(std::cerr, is_terminal(), common.json || !first);
   const TableResult result = run_table(task, call_program, [&](int64_t done, int64_t total, const std::string& what) {
     progress.line(fmt::format("{}/{}  {}", done, total, what));
   });
   progress.finish();
+  if (!first) return;
   write_file_atomically(out + "/table.md", table_text(task, result, TableFigure::kLast, true));
   write_file_atomically(out + "/table.csv", table_csv(task, result));
   write_file_atomically(out + "/table.json", table_json(task, result).dump(2) + "\n");

@@ -27,8 +27,9 @@ struct SharedFlags {
   int64_t pictures = 0;   // of each drawn domain
 };
 
-// Runs the table of benchmark `name` and prints it.
+// Runs the table of benchmark `name` and prints it. Ranks, where there are several, each do a part of the jobs; they
+// share the folder.
 void run_bench_table(const std::string& name, const BenchTableOptions& options, const CommonOptions& common,
-                     const SharedFlags& shared);
+                     const SharedFlags& shared, Ranks* ranks);
 
 }  // namespace tributary::cli

@@ -15,6 +15,8 @@
 
 namespace tributary::cli {
 
+class Together;
+
 class Command {
  public:
   virtual ~Command() = default;
@@ -54,6 +56,11 @@ struct CommonOptions {
   void apply(OptionTable& table) const;
   // Sets the number of threads, which then is what is really in use, and gives the device.
   torch::Device prepare();
+  // The same for one of several processes on a machine, who share its threads as whoever started them says.
+  torch::Device prepare(const Together& together);
+
+ private:
+  torch::Device prepare_for(int64_t local_rank);
 };
 
 // How pictures are read for an ensemble.

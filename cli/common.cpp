@@ -1,9 +1,12 @@
 #include <unistd.h>
 
+#include <ATen/Parallel.h>
+
 #include <filesystem>
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/together.h"
 #include "tributary/base/error.h"
 #include "tributary/base/memory.h"
 #include "tributary/base/text.h"
@@ -31,10 +34,19 @@ void CommonOptions::apply(OptionTable& table) const {
   table.apply_flags();
 }
 
+torch::Device CommonOptions::prepare(const Together& together) {
+  if (together.several() && threads == 0) threads = at::get_num_threads();
+  return prepare_for(together.local_rank());
+}
+
 torch::Device CommonOptions::prepare() {
+  return prepare_for(0);
+}
+
+torch::Device CommonOptions::prepare_for(int64_t local_rank) {
   keep_freed_memory();
   threads = set_threads(static_cast<int>(threads));
-  const torch::Device chosen = resolve_device(device);
+  const torch::Device chosen = resolve_device(device, local_rank);
   device = chosen.is_cuda() ? DeviceChoice::kCuda : DeviceChoice::kCpu;
   return chosen;
 }

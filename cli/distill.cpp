@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/together.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
@@ -18,6 +19,7 @@
 #include "tributary/train/distillation.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/less_memory.h"
+#include "tributary/train/shared_snapshots.h"
 
 namespace tributary::cli {
 namespace {
@@ -80,6 +82,7 @@ class Distill : public Command {
     tributary::declare(table_, options_);
     data_.declare(table_);
     tributary::declare(table_, keeping_);
+    together_.declare(table_);
     table_.flag("model", "trust", &import_.trust, "load TorchScript files, which are code").transient();
     table_.add_to(app);
   }
@@ -96,21 +99,36 @@ class Distill : public Command {
     if (target_.empty() && is_run) target_ = target_of_run(path_);
     if (target_.empty()) input_error("name the unlabelled pictures with --target");
     require_writable_file(out_);
-    const torch::Device device = common_.prepare();
+    together_.begin();
+    const torch::Device device = common_.prepare(together_);
+    together_.join(device);
     const auto seed = static_cast<uint64_t>(seed_);
     Ensemble teachers = load_ensemble(model_file, import_);
     SourceModel student = first_student(teachers, seed);
     const LoadOptions load_options = data_.for_framing(teachers.framing(), common_.threads);
     std::vector<SetAside> bad;
     const ImageSet target = load_images(target_, load_options, &bad);
-    report_set_aside(name(), bad, target.size() + static_cast<int64_t>(bad.size()));
+    if (together_.first()) report_set_aside(name(), bad, target.size() + static_cast<int64_t>(bad.size()));
+    together_.require_equal(target.size(), target_);
     std::optional<LabelledImages> test;
     if (!test_.empty()) test = load_labelled(test_, load_options, teachers.classes());
 
     teachers.to(device);
     student.to(device);
+    together_.share(teachers, Division::kRows);
+    together_.share(student);
+    if (!together_.first()) {
+      SharedSnapshots snapshots(*together_.ranks(), nullptr, keeping_);
+      distill(student, teachers, target, options_, seed, snapshots, {});
+      compared(teachers, std::move(student), target, test, model_file, device);
+      return;
+    }
     make_folder(std::filesystem::absolute(out_).parent_path().string());
-    SnapshotsBeside kept(out_, fmt::format("model = {}\n{}", toml_text(path_), table_.to_toml()), keeping_);
+    const std::string config = config_text(table_, common_.threads, together_);
+    SnapshotsBeside kept(out_, fmt::format("model = {}\n{}", toml_text(path_), config), keeping_);
+    std::optional<SharedSnapshots> shared;
+    if (together_.ranks()) shared.emplace(*together_.ranks(), &kept.snapshots(), keeping_);
+    Snapshots& snapshots = shared ? static_cast<Snapshots&>(*shared) : kept.snapshots();
     Progress progress(std::cerr, is_terminal(), !is_terminal());
     const NamedTensors first = copy_of(student.state());
     const auto attempt = [&](int64_t piece) {
@@ -118,14 +136,17 @@ class Distill : public Command {
       set_piece(student, piece);
       for (SourceModel& teacher : teachers.sources) set_piece(teacher, piece);
       if (piece > 0) kept.snapshots().look_again();
-      distill(student, teachers, target, options_, seed, kept.snapshots(), [&](const DistillationProgress& at) {
+      distill(student, teachers, target, options_, seed, snapshots, [&](const DistillationProgress& at) {
         progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps), "distill",
                         std::isnan(at.loss) ? "" : fmt::format("loss {:.3f}", at.loss));
       });
     };
     constexpr int64_t kBatch = 64;  // where none is given
-    until_it_fits(options_.batch > 0 ? options_.batch : kBatch, device, attempt,
-                  [&](int64_t piece) { report_less_memory(name(), piece); });
+    if (shared)
+      attempt(/*piece=*/0);
+    else
+      until_it_fits(options_.batch > 0 ? options_.batch : kBatch, device, attempt,
+                    [&](int64_t piece) { report_less_memory(name(), piece); });
     progress.finish();
     save_source(out_, student);
     kept.finish();
@@ -191,6 +212,7 @@ class Distill : public Command {
     Tensor by_mixture, by_student;
     json mixture = measured(teachers, images, test_set, label, by_mixture);
     json one = measured(alone, images, test_set, label, by_student);
+    if (!together_.first()) return {};
     mixture["bytes"] = std::filesystem::file_size(model_file);
     one["bytes"] = std::filesystem::file_size(out_);
     const double agreement = (by_mixture == by_student).to(torch::kFloat64).mean().item<double>();
@@ -235,6 +257,7 @@ class Distill : public Command {
   ImportOptions import_;
   DistillationOptions options_;
   SnapshotOptions keeping_;
+  Together together_;
   int64_t seed_ = 0;
   std::string path_, target_, out_, test_, name_, architecture_, init_;
   OptionTable table_;

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/together.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/message.h"
@@ -24,6 +25,8 @@ int run(cli::Command& command) {
   try {
     command.run();
     return 0;
+  } catch (const cli::Ended& ended) {
+    return ended.code;
   } catch (const Interrupted& interrupted) {
     return complain(command.name(), interrupted.what(), interrupted.exit_code());
   } catch (const InputError& error) {

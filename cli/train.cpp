@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/together.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
@@ -11,6 +12,7 @@
 #include "tributary/model/model_file.h"
 #include "tributary/report/progress.h"
 #include "tributary/train/less_memory.h"
+#include "tributary/train/shared_snapshots.h"
 #include "tributary/train/source_training.h"
 
 namespace tributary::cli {
@@ -40,6 +42,7 @@ class Train : public Command {
     declare_network(table_, import_);
     data_.declare(table_);
     tributary::declare(table_, keeping_);
+    together_.declare(table_);
     table_.add_to(app);
   }
 
@@ -51,7 +54,9 @@ class Train : public Command {
     if (data_path_.empty()) input_error("name the labelled pictures with --data");
     if (out_.empty()) input_error("name the model file to write with --out");
     require_writable_file(out_);
-    const torch::Device device = common_.prepare();
+    together_.begin();
+    const torch::Device device = common_.prepare(together_);
+    together_.join(device);
     const auto seed = static_cast<uint64_t>(seed_);
     std::optional<Checkpoint> weights;
     if (!init_.empty()) weights = read_checkpoint(init_, import_);
@@ -68,28 +73,40 @@ class Train : public Command {
       apply_framing(import_, architecture(info.architecture), info);
     }
     const Split split = load(info.framing, seed);
+    together_.require_equal(split.training.images.size(), data_path_);
     info.classes = split.training.labels.classes;
     SourceModel model(info, Random(seed, Purpose::kInitialise), options_.classifier_init);
     if (weights) import_backbone(*weights, init_, model);
     weights.reset();
     model.to(device);
+    together_.share(model);
+    if (!together_.first()) {
+      SharedSnapshots snapshots(*together_.ranks(), nullptr, keeping_);
+      train_source(model, split.training, split.validation, options_, seed, snapshots);
+      return;
+    }
     const NamedTensors first = copy_of(model.state());
     make_folder(std::filesystem::absolute(out_).parent_path().string());
-    SnapshotsBeside kept(out_, table_.to_toml(), keeping_);
+    SnapshotsBeside kept(out_, config_text(table_, common_.threads, together_), keeping_);
+    std::optional<SharedSnapshots> shared;
+    if (together_.ranks()) shared.emplace(*together_.ranks(), &kept.snapshots(), keeping_);
+    Snapshots& snapshots = shared ? static_cast<Snapshots&>(*shared) : kept.snapshots();
     Progress progress(std::cerr, is_terminal(), !is_terminal());
     double accuracy = 0;
     const auto attempt = [&](int64_t piece) {
       model.restore(first);
       set_piece(model, piece);
       if (piece > 0) kept.snapshots().look_again();
-      accuracy = train_source(model, split.training, split.validation, options_, seed, kept.snapshots(),
-                              [&](const SourceTrainingProgress& at) {
-                                progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps),
-                                                "train " + info.name,
-                                                at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
-                              });
+      accuracy = train_source(
+          model, split.training, split.validation, options_, seed, snapshots, [&](const SourceTrainingProgress& at) {
+            progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps), "train " + info.name,
+                            at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
+          });
     };
-    until_it_fits(options_.batch, device, attempt, [&](int64_t piece) { report_less_memory(name(), piece); });
+    if (shared)
+      attempt(/*piece=*/0);
+    else
+      until_it_fits(options_.batch, device, attempt, [&](int64_t piece) { report_less_memory(name(), piece); });
     progress.finish();
     save_source(out_, model);
     kept.finish();
@@ -113,13 +130,13 @@ class Train : public Command {
     std::vector<SetAside> bad;
     const LoadOptions load_options = data_.for_framing(framing, common_.threads);
     LabelledImages all = load_labelled(data_path_, load_options, {}, &bad);
-    report_set_aside(name(), bad, all.images.size() + static_cast<int64_t>(bad.size()));
+    if (together_.first()) report_set_aside(name(), bad, all.images.size() + static_cast<int64_t>(bad.size()));
     if (all.labels.classes.size() < 2)
       input_error("{} has only the class '{}'; a classifier needs at least 2", data_path_, all.labels.classes.front());
     if (validation_path_.empty()) return split_for_validation(all, options_.train_share, options_.full, seed);
     bad.clear();
     LabelledImages validation = load_labelled(validation_path_, load_options, all.labels.classes, &bad);
-    report_set_aside(name(), bad, validation.images.size() + static_cast<int64_t>(bad.size()));
+    if (together_.first()) report_set_aside(name(), bad, validation.images.size() + static_cast<int64_t>(bad.size()));
     return {std::move(all), std::move(validation)};
   }
 
@@ -128,6 +145,7 @@ class Train : public Command {
   ImportOptions import_;
   SourceTrainingOptions options_;
   SnapshotOptions keeping_;
+  Together together_;
   int64_t seed_ = 0;
   std::string data_path_, validation_path_, out_, name_, init_;
   OptionTable table_;

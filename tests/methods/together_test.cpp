@@ -93,7 +93,7 @@ TEST_P(Together, EndAsOneProcess) {
   const Recorder wanted = adapted(alone, GetParam().method, pictures);
   test::together(GetParam().ranks, [&](Ranks& ranks) {
     Ensemble ensemble = sources();
-    ensemble.share(ranks, method_named(GetParam().method)->can_be_divided() ? GetParam().by : Sharing::By::kNothing);
+    ensemble.share(ranks, method_named(GetParam().method)->division() == Division::kNone ? Sharing::By::kNothing : GetParam().by);
     expect_equal(adapted(ensemble, GetParam().method, pictures), wanted);
   });
 }

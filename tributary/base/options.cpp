@@ -381,9 +381,13 @@ std::vector<std::string> differences(const std::string& there, const std::string
     const auto found = old_values.find(key);
     both[key] = {found == old_values.end() ? "absent" : found->second, value};
   }
+  // Work of several processes has no one number of threads.
+  const auto any_threads = [](const std::string& key, const auto& values) {
+    return key == "threads" && (values.first == "0" || values.second == "0");
+  };
   std::vector<std::string> lines;
   for (const auto& [key, values] : both)
-    if (values.first != values.second)
+    if (values.first != values.second && !any_threads(key, values))
       lines.push_back(fmt::format("{}: {} there, {} here", printable(key), printable(values.first, 200),
                                   printable(values.second, 200)));
   return lines;

@@ -87,6 +87,14 @@ struct Job {
   std::function<void(const std::string& why)> failed;
 };
 
+// Those that are this machine's.
+std::vector<Job> own_jobs(const TableTask& task, const std::vector<Job>& all) {
+  std::vector<Job> own;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (static_cast<int64_t>(i) % task.machines == task.machine) own.push_back(all[i]);
+  return own;
+}
+
 // The jobs of one kind, side by side, each told of when it ends. Those for which memory does not suffice are done again
 // at the end, one by one.
 void run_jobs(const std::vector<Job>& jobs, int side_by_side, const TableProgress& progress) {
@@ -133,7 +141,18 @@ void train_sources(const TableTask& task, const TableCall& call, const TableProg
                           return "";
                         },
                         [&domain](const std::string& why) { work_error("source {} failed: {}", domain.name, why); }});
-  run_jobs(jobs, task.jobs, progress);
+  run_jobs(own_jobs(task, jobs), task.jobs, progress);
+  task.meet();
+}
+
+// What all machines have done is there now, and asking for it again gives the figures.
+TableTask collecting(TableTask task) {
+  task.machine = 0;
+  task.machines = 1;
+  task.meet = [] {};
+  task.restart = false;
+  std::erase(task.common_flags, "--restart");
+  return task;
 }
 
 const std::vector<double>& figures_of(const TableCell& cell, TableFigure figure) {
@@ -196,7 +215,9 @@ TableResult run_table(const TableTask& task, const TableCall& call, const TableP
                         [&cell = cell](const std::string& why) { cell.failure = why; }});
     }
   }
-  run_jobs(jobs, task.jobs, progress);
+  run_jobs(own_jobs(task, jobs), task.jobs, progress);
+  task.meet();
+  if (task.machines > 1 && task.machine == 0) result = run_table(collecting(task), call, [](auto...) {});
   for (auto& [row, cells] : result.cells)
     for (auto& [target, cell] : cells)
       if (!cell.failure.empty()) cell.last = cell.picked = cell.with_labels = {};

@@ -38,6 +38,10 @@ struct TableTask {
   int jobs = 1;          // processes side by side
   bool restart = false;  // trains sources and adapts anew, whatever is there
   std::vector<std::string> train_flags, adapt_flags, common_flags;
+  // Where several share the work in one folder: this does every `machines`-th job from number `machine` on, and waits
+  // for the others with `meet`. The first of them then collects what all have done.
+  int64_t machine = 0, machines = 1;
+  std::function<void()> meet = [] {};
 };
 
 // The accuracies of a cell in percent, a seed each.
@@ -58,6 +62,7 @@ using TableCall = std::function<nlohmann::json(const std::vector<std::string>& a
 // Hears of every job that is done.
 using TableProgress = std::function<void(int64_t done, int64_t total, const std::string& what)>;
 
+// The result is whole on the first machine only.
 TableResult run_table(const TableTask& task, const TableCall& call, const TableProgress& progress);
 
 enum class TableFigure { kLast, kPicked, kWithLabels };

@@ -64,6 +64,7 @@ Tensor trained_tensor(const std::vector<float>& values, torch::Device device);
 class JointMethod : public LearnedMethod {
  public:
   explicit JointMethod(const BaselineOptions& common) : common_(common) {}
+  Division division() const override { return Division::kEither; }
 
  protected:
   Course course(const Ensemble& ensemble, int64_t pictures) const override;

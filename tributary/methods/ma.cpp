@@ -54,7 +54,7 @@ class Ma : public LearnedMethod {
   // It asks for gradients in its samples and one by one in its parameters.
   bool works_in_pieces() const override { return false; }
   // One of its losses is of the parameters themselves.
-  bool can_be_divided() const override { return false; }
+  Division division() const override { return Division::kNone; }
 
  protected:
   Course course(const Ensemble& ensemble, int64_t) const override {

@@ -9,6 +9,13 @@
 
 namespace tributary {
 
+// What of a method's training ranks may divide (model/shared_pass.h).
+enum class Division {
+  kNone,    // its losses reach a backbone's parameters in other ways than through the features
+  kRows,    // the rows of every batch; it moves one source after the other
+  kEither,  // rows or sources, which it moves together
+};
+
 class Method {
  public:
   virtual ~Method() = default;
@@ -22,9 +29,8 @@ class Method {
   }
   // Whether the sources may take a batch in pieces (model/pieces.h) where memory is short.
   virtual bool works_in_pieces() const { return true; }
-  // Whether ranks may divide its training (model/shared_pass.h): its losses reach a backbone's parameters by way of the
-  // features alone.
-  virtual bool can_be_divided() const { return true; }
+  // How ranks may divide its training.
+  virtual Division division() const { return Division::kRows; }
 };
 
 }  // namespace tributary

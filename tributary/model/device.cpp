@@ -10,6 +10,7 @@
 
 #ifdef TRIBUTARY_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <cuda_runtime_api.h>
 #endif
 
@@ -18,13 +19,17 @@
 
 namespace tributary {
 
-torch::Device resolve_device(DeviceChoice choice) {
+torch::Device resolve_device(DeviceChoice choice, int64_t local_rank) {
   const bool available = torch::cuda::is_available();
   if (choice == DeviceChoice::kCuda && !available)
     input_error("--device cuda: no usable GPU here (or a LibTorch without CUDA); use --device cpu");
   if (choice == DeviceChoice::kCpu || !available) return torch::Device(torch::kCPU);
   at::globalContext().setBenchmarkCuDNN(true);  // shapes hardly change, so the fastest algorithms are worth a search
-  return torch::Device(torch::kCUDA, 0);
+  const auto number = static_cast<int8_t>(local_rank % static_cast<int64_t>(torch::cuda::device_count()));
+#ifdef TRIBUTARY_CUDA
+  c10::cuda::set_device(number);
+#endif
+  return torch::Device(torch::kCUDA, number);
 }
 
 Tensor upload(const Tensor& host, torch::Device device) {

@@ -11,7 +11,8 @@ namespace tributary {
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 
 // The device of that name; auto takes a GPU where there is one. Asking for one that is not there is an InputError.
-torch::Device resolve_device(DeviceChoice choice);
+// Of several GPUs it is number `local_rank`, counted round.
+torch::Device resolve_device(DeviceChoice choice, int64_t local_rank = 0);
 
 // A small host tensor on the device. To a GPU it goes through pinned memory, so that nobody waits for the copy.
 Tensor upload(const Tensor& host, torch::Device device);

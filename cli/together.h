@@ -1,0 +1,61 @@
+// A command that several processes do together: started by one of them, or by torchrun, srun or mpirun.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tributary/base/options.h"
+#include "tributary/methods/method.h"
+#include "tributary/model/ensemble.h"
+#include "tributary/scale/place.h"
+#include "tributary/scale/world.h"
+
+namespace tributary::cli {
+
+// Thrown by a command whose work other processes did: the exit code to end with.
+struct Ended {
+  int code = 0;
+};
+
+class Together {
+ public:
+  // Of commands that divide passes, and of those that only spread jobs.
+  enum class Work { kPasses, kJobs };
+  void declare(OptionTable& table, Work work = Work::kPasses);
+
+  // Starts the processes that --processes asks for, waits for them and throws `Ended`; or finds out where this one
+  // stands among others. Called when the options are known to be good, before any work.
+  void begin();
+  // Meets the others.
+  void join(torch::Device device);
+
+  // Null where there is nobody else.
+  Ranks* ranks() const { return world_.get(); }
+  bool first() const { return place_.rank == 0; }  // who alone speaks and writes
+  int64_t local_rank() const { return place_.local_rank; }
+  bool several() const { return place_.given; }
+
+  // What the first rank knows.
+  bool agreed(bool own) const;
+  // An InputError where ranks have found other numbers of `what`.
+  void require_equal(int64_t count, const std::string& what) const;
+
+  // Divides the passes as the method and the flags have it.
+  void share(Ensemble& ensemble, Division division) const;
+  void share(SourceModel& model) const;
+
+ private:
+  enum class Divide { kAuto, kRows, kSources };
+
+  ScaleOptions options_;
+  Divide divide_ = Divide::kAuto;
+  bool local_batch_norm_ = false;
+  Place place_;
+  std::unique_ptr<Ranks> world_;
+};
+
+// The options of a run as its folder keeps them: on several ranks without the number of threads, so that any number of
+// processes goes on with it.
+std::string config_text(const OptionTable& table, int64_t& threads, const Together& together);
+
+}  // namespace tributary::cli
