@@ -110,6 +110,7 @@ class Interruption : public ::testing::TestWithParam<Job> {
     auto summary = nlohmann::json::parse(text);
     summary.erase("seconds");
     summary.erase("phases");
+    summary.erase("waiting_seconds");
     return summary.dump();
   }
 

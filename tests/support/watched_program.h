@@ -12,6 +12,7 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -23,6 +24,7 @@ struct Blow {
   int64_t after;  // so many changes of files and folders
   int signal;
   int times = 1;
+  std::function<pid_t(pid_t program)> whom = [](pid_t program) { return program; };  // 0: not there yet
 };
 
 struct Ending {
@@ -98,10 +100,11 @@ inline Ending run_watched(const std::string& folder, const std::string& argument
     if (poll(waiting.data(), waiting.size(), -1) < 0) continue;
     ending.changes = changes.count();
     if (waiting[0].revents != 0) break;
-    if (blow && !ending.struck && ending.changes >= blow->after) {
+    if (!blow || ending.struck || ending.changes < blow->after) continue;
+    if (const pid_t struck = blow->whom(child); struck > 0) {
       ending.struck = true;
       struck_at = std::chrono::steady_clock::now();
-      for (int i = 0; i < blow->times; ++i) kill(child, blow->signal);
+      for (int i = 0; i < blow->times; ++i) kill(struck, blow->signal);
     }
   }
   close(ended);
