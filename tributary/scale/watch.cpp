@@ -1,0 +1,231 @@
+#include "tributary/scale/watch.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "tributary/base/message.h"
+#include "tributary/scale/launch.h"
+
+namespace tributary {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kSuspicion = std::chrono::seconds(4);  // without a sign of life, once a collective has failed
+constexpr auto kMoment = std::chrono::seconds(2);     // for the main thread to end by itself
+constexpr auto kGoodbye = std::chrono::seconds(5);    // for the store, to take what a rank says at its end
+constexpr const char* kLeft = "left";
+
+std::string key(const char* what, int64_t rank) {
+  return fmt::format("tributary/{}/{}", what, rank);
+}
+
+void put(c10d::Store& store, const std::string& name, const std::string& text) {
+  store.set(name, std::vector<uint8_t>(text.begin(), text.end()));
+}
+
+std::string take(c10d::Store& store, const std::string& name) {
+  if (!store.check({name})) return "";
+  const std::vector<uint8_t> bytes = store.get(name);
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string own_host() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+}  // namespace
+
+struct Watch::State {
+  struct Peer {
+    std::string host;
+    int64_t signs = 0;
+    Clock::time_point seen;
+    bool ended = false;
+  };
+  struct Verdict {
+    std::string sentence;
+    bool quiet;
+  };
+
+  State(const Place& own, double seconds, c10::intrusive_ptr<c10d::Store> connection);
+  void beat();
+  void guard();
+  void look_at(int64_t rank, Peer& peer, Clock::time_point now);
+  void end(const std::string& how);
+  // Under the mutex.
+  void decide(int64_t rank, const std::string& what);
+  bool all_ended() const;
+
+  const Place place;
+  const Clock::duration patience, pause;
+  const c10::intrusive_ptr<c10d::Store> store;  // of the first thread alone
+  std::map<int64_t, Peer> peers;
+  std::mutex mutex;  // over all that follows, and what is `ended` of the peers
+  std::condition_variable changed;
+  std::string advice = "what was kept before it stands, and the same command goes on from there";
+  std::string ending;  // how this rank ends; empty: it works
+  bool suspicious = false, heard = false, done = false, stopped = false;
+  Clock::time_point answered = Clock::now();  // the store, the last time
+  std::optional<Verdict> verdict;
+};
+
+Watch::State::State(const Place& own, double seconds, c10::intrusive_ptr<c10d::Store> connection)
+    : place(own),
+      patience(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))),
+      pause(std::min<Clock::duration>(patience / 10, std::chrono::seconds(1))),
+      store(std::move(connection)) {
+  for (int64_t rank = 0; rank < place.size; ++rank)
+    if (rank != place.rank) peers[rank].seen = answered;
+  put(*store, key("host", place.rank), own_host());
+}
+
+// Signs of life, until this rank ends; rank 0 goes on until all have ended.
+void Watch::State::beat() {
+  try {
+    for (int64_t signs = 1;; ++signs) {
+      put(*store, key("alive", place.rank), std::to_string(signs));
+      std::string said;
+      {
+        const std::lock_guard lock(mutex);
+        said = ending;
+      }
+      if (!said.empty()) put(*store, key("end", place.rank), said);
+      const Clock::time_point now = Clock::now();
+      for (auto& [rank, peer] : peers) look_at(rank, peer, now);
+      std::unique_lock lock(mutex);
+      answered = Clock::now();
+      if (!said.empty() && (place.rank != 0 || all_ended() || verdict || stopped)) break;
+      changed.wait_for(lock, pause, [&] { return stopped || ending != said; });
+    }
+  } catch (const std::exception&) {
+    const std::lock_guard lock(mutex);
+    if (ending.empty() && place.rank != 0) decide(0, "is lost (its connection ended)");
+  }
+  const std::lock_guard lock(mutex);
+  done = true;
+  changed.notify_all();
+}
+
+void Watch::State::look_at(int64_t rank, Peer& peer, Clock::time_point now) {
+  if (peer.ended) return;
+  const std::string signs = take(*store, key("alive", rank)), last_word = take(*store, key("end", rank));
+  if (peer.host.empty()) peer.host = take(*store, key("host", rank));
+  const std::lock_guard lock(mutex);
+  if (!last_word.empty()) {
+    peer.ended = true;
+    if (last_word != kLeft && ending.empty()) decide(rank, last_word);
+    return;
+  }
+  if (const int64_t count = std::atoll(signs.c_str()); count != peer.signs) {
+    peer.signs = count;
+    peer.seen = now;
+    return;
+  }
+  if (peer.signs == 0) return;  // not there yet: those who wait for it have a limit of their own
+  const Clock::duration limit = suspicious ? std::min<Clock::duration>(patience, kSuspicion) : patience;
+  if (now - peer.seen < limit) return;
+  peer.ended = true;
+  if (ending.empty())
+    decide(rank, fmt::format("is lost (no sign of life for {:.0f} s)",
+                             std::chrono::duration<double>(now - peer.seen).count()));
+}
+
+// Ends the process where nobody else can.
+void Watch::State::guard() {
+  std::unique_lock lock(mutex);
+  while (!stopped) {
+    changed.wait_for(lock, pause);
+    const bool silent = place.rank != 0 && Clock::now() - answered > patience;
+    if (silent && ending.empty()) decide(0, "is lost (no answer from it)");
+    if (!verdict || heard || !ending.empty()) continue;
+    if (changed.wait_for(lock, kMoment, [this] { return heard || stopped || !ending.empty(); })) continue;
+    if (!verdict->quiet) std::cerr << fmt::format("tributary: {}\n", verdict->sentence) << std::flush;
+    _exit(exit_code_for_lost_peer());
+  }
+}
+
+void Watch::State::decide(int64_t rank, const std::string& what) {
+  if (verdict) return;
+  const std::string& host = peers.at(rank).host;
+  const bool lost = what.starts_with("is lost");
+  // The lowest rank that is left speaks for all.
+  const bool quiet = place.rank != (rank == 0 ? 1 : 0);
+  verdict = {fmt::format("rank {}{} {}{}", rank, host.empty() ? "" : " on " + host, what, lost ? "; " + advice : ""),
+             quiet};
+  changed.notify_all();
+}
+
+bool Watch::State::all_ended() const {
+  return std::all_of(peers.begin(), peers.end(), [](const auto& peer) { return peer.second.ended; });
+}
+
+void Watch::State::end(const std::string& how) {
+  std::unique_lock lock(mutex);
+  if (!ending.empty()) return;
+  ending = how;
+  changed.notify_all();
+  const bool waits = how == kLeft && place.rank == 0;
+  changed.wait_for(lock, waits ? std::max<Clock::duration>(kGoodbye, patience) : kGoodbye,
+                   [this] { return done || verdict; });
+}
+
+Watch::Watch(const Place& place, double patience, c10::intrusive_ptr<c10d::Store> store)
+    : state_(std::make_shared<State>(place, patience, std::move(store))),
+      beat_([state = state_] { state->beat(); }),
+      guard_([state = state_] { state->guard(); }) {}
+
+Watch::~Watch() {
+  leave();
+  bool done = false;
+  {
+    std::unique_lock lock(state_->mutex);
+    state_->stopped = true;
+    state_->changed.notify_all();
+    done = state_->changed.wait_for(lock, kMoment, [this] { return state_->done; });
+  }
+  guard_.join();
+  if (done)
+    beat_.join();
+  else
+    beat_.detach();
+}
+
+void Watch::advise(std::string advice) {
+  const std::lock_guard lock(state_->mutex);
+  state_->advice = std::move(advice);
+}
+
+void Watch::leave() {
+  state_->end(kLeft);
+}
+
+void Watch::fail(const std::string& message) {
+  state_->end("failed: " + first_line(message));
+}
+
+void Watch::check(double seconds) {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  if (seconds > 0) {
+    state.suspicious = true;
+    state.changed.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return state.verdict.has_value(); });
+  }
+  if (!state.verdict) return;
+  state.heard = true;
+  state.changed.notify_all();
+  throw LostPeer(state.verdict->sentence, state.verdict->quiet);
+}
+
+}  // namespace tributary
