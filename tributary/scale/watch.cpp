@@ -66,7 +66,7 @@ Watch::Watch(const Place& place, double patience, const Agree& agree)
   }
   thread_ = std::thread([this] { run(); });
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return verdict_ || complete(); });
+  changed_.wait(lock, [this] { return verdict_ || complete_; });
   if (!verdict_) return;
   const LostPeer lost(verdict_->sentence, verdict_->quiet);
   leaving_ = heard_ = true;
@@ -85,10 +85,13 @@ void Watch::advise(std::string advice) {
   advice_ = std::move(advice);
 }
 
-bool Watch::complete() const {
-  return std::all_of(peers_.begin(), peers_.end(), [](const auto& entry) {
-    return entry.second.gone || (entry.second.socket.open() && !entry.second.host.empty());
-  });
+// Rank 0 says when all have come.
+void Watch::call_the_roll() {
+  if (complete_ || place_.rank != 0) return;
+  complete_ = std::all_of(peers_.begin(), peers_.end(), [](const auto& entry) { return entry.second.socket.open(); });
+  if (!complete_) return;
+  tell("complete");
+  changed_.notify_all();
 }
 
 void Watch::leave() {
@@ -152,7 +155,7 @@ void Watch::run() {
     for (auto& [rank, peer] : peers_)
       if (!verdict_) hear(rank, peer);
     if (!verdict_) judge();
-    if (complete()) changed_.notify_all();
+    call_the_roll();
     if (leaving_ || verdict_) break;
 
     std::vector<pollfd> waiting = {{wake_.number(), POLLIN, 0}, {listener_.socket.number(), POLLIN, 0}};
@@ -195,7 +198,6 @@ void Watch::meet_strangers() {
     peer.unread = stranger.unread.substr(end + 1);
     peer.host = host;
     peer.seen = Clock::now();
-    send_text(peer.socket, "alive\n");
   }
   std::erase_if(strangers_, [](const Peer& stranger) { return !stranger.socket.open(); });
 }
@@ -209,7 +211,8 @@ void Watch::hear(int64_t rank, Peer& peer) {
   for (size_t end; !verdict_ && (end = peer.unread.find('\n', begin)) != std::string::npos; begin = end + 1)
     take(rank, peer.unread.substr(begin, end - begin));
   peer.unread.erase(0, begin);
-  if (!open && !peer.gone && !verdict_) decide(rank, "lost", fmt::format("on {} is lost (it ended)", peer.host));
+  if (!open && !peer.gone && !verdict_)
+    decide(rank, "lost", fmt::format("on {} is lost (its process ended)", peer.host));
 }
 
 // One line of `from`: what it says of itself, or rank 0 of another.
@@ -218,7 +221,10 @@ void Watch::take(int64_t from, const std::string& line) {
   std::string kind, text;
   int64_t rank = from;
   words >> kind;
-  if (kind == "bye" || kind == "left") {
+  if (kind == "complete") {
+    complete_ = true;
+    changed_.notify_all();
+  } else if (kind == "bye" || kind == "left") {
     if (kind == "bye") peers_.at(from).gone = true;
     words >> rank;
     if (!words) rank = from;

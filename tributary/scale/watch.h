@@ -78,7 +78,7 @@ class Watch {
   void judge();
   void decide(int64_t rank, const std::string& kind, const std::string& text);
   void tell(const std::string& line, int64_t except = -1);
-  bool complete() const;
+  void call_the_roll();
   void end_process_unless_heard(std::unique_lock<std::mutex>& lock);
 
   const Place place_;
@@ -89,7 +89,7 @@ class Watch {
   std::vector<Peer> strangers_;    // connected to rank 0, but have not said who they are
   std::map<int64_t, Peer> peers_;  // rank 0: all others; all others: rank 0
   Descriptor wake_;
-  bool leaving_ = false, heard_ = false;
+  bool complete_ = false, leaving_ = false, heard_ = false;
   std::optional<int64_t> left_;  // ended in good order
   std::optional<Verdict> verdict_;
   std::mutex mutex_;  // over all of the above
