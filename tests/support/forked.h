@@ -17,13 +17,14 @@ namespace tributary::test {
 
 class Forked {
  public:
-  // Calls `work` with a function that says "ready", and ends with its result.
+  // Calls `work` with a function that says "ready", as does any output, and ends with its result.
   explicit Forked(const std::function<int(const std::function<void()>& ready)>& work) {
     std::array<int, 2> said{}, err{};
     if (pipe2(said.data(), O_CLOEXEC) != 0 || pipe2(err.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
     child_ = fork();
     if (child_ == 0) {
       dup2(err[1], STDERR_FILENO);
+      dup2(said[1], STDOUT_FILENO);
       try {
         _exit(work([&] { [[maybe_unused]] const ssize_t written = write(said[1], "r", 1); }));
       } catch (const std::exception& error) {

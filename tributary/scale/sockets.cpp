@@ -10,7 +10,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "tributary/base/error.h"
@@ -52,6 +54,11 @@ std::string outer_address(int family) {
     if (!number.empty() && !is_loopback(number)) return number;
   }
   return {};
+}
+
+// It lies at the same place in both families.
+int port_of(const sockaddr_storage& name) {
+  return ntohs(reinterpret_cast<const sockaddr_in&>(name).sin_port);
 }
 
 void set_up(int socket) {
@@ -104,8 +111,7 @@ Listener listen_at(const std::string& address) {
       listen(listener.socket.number(), SOMAXCONN) != 0 ||
       getsockname(listener.socket.number(), reinterpret_cast<sockaddr*>(&name), &size) != 0)
     work_error("the other ranks cannot be awaited at {}: {}", address, std::strerror(errno));
-  // The port lies at the same place in both families.
-  listener.port = ntohs(reinterpret_cast<const sockaddr_in*>(&name)->sin_port);
+  listener.port = port_of(name);
   return listener;
 }
 
@@ -113,6 +119,21 @@ Descriptor accept_from(const Listener& listener) {
   Descriptor socket(accept4(listener.socket.number(), nullptr, nullptr, kAnyFlags));
   if (socket.open()) set_up(socket.number());
   return socket;
+}
+
+void keep_to_loopback(const std::string& address, int port) {
+  if (!is_loopback(own_address(address))) return;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int descriptor = std::atoi(entry.path().filename().c_str());
+    sockaddr_storage name{};
+    socklen_t size = sizeof name, flag_size = sizeof(int);
+    int listens = 0;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &flag_size) != 0 || listens == 0 ||
+        getsockname(descriptor, reinterpret_cast<sockaddr*>(&name), &size) != 0 || port_of(name) != port)
+      continue;
+    constexpr char kLoopback[] = "lo";
+    setsockopt(descriptor, SOL_SOCKET, SO_BINDTODEVICE, kLoopback, sizeof kLoopback);
+  }
 }
 
 Descriptor connect_to(const std::string& address, int port, double seconds) {

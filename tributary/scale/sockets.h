@@ -34,6 +34,10 @@ Listener listen_at(const std::string& address);
 // The next connection, closed where there is none.
 Descriptor accept_from(const Listener& listener);
 
+// Where `address` is on the loopback, makes what this process listens to on `port` unreachable from other machines,
+// though it was opened for all networks by somebody else.
+void keep_to_loopback(const std::string& address, int port);
+
 // Connects to a numeric address within `seconds`. A WorkError where that fails.
 Descriptor connect_to(const std::string& address, int port, double seconds);
 
