@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "tests/support/forked.h"
+#include "tributary/base/error.h"
 #include "tributary/base/process.h"
 #include "tributary/base/stopwatch.h"
 #include "tributary/scale/sockets.h"
+#include "tributary/scale/world.h"
 
 namespace tributary {
 namespace {
@@ -17,6 +19,14 @@ namespace {
 using testing::HasSubstr;
 
 constexpr int kPatience = 2;
+
+class WorldLoss : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!can_join(torch::Device(torch::kCPU))) GTEST_SKIP() << "built without what joins CPUs";
+  }
+};
+using WorldLaunch = WorldLoss;
 
 using Processes = std::vector<std::unique_ptr<test::Forked>>;
 
@@ -49,16 +59,16 @@ void expect_loss(size_t lost, int signal, const std::string& reason) {
   EXPECT_LT(clock.seconds(), kPatience + 10);
 }
 
-TEST(WorldLoss, OfAKilledRankIsNamed) {
+TEST_F(WorldLoss, OfAKilledRankIsNamed) {
   for (const size_t lost : {0u, 1u, 2u}) expect_loss(lost, SIGKILL, "is lost (its process ended)");
 }
 
-TEST(WorldLoss, OfAStoppedRankIsNamed) {
+TEST_F(WorldLoss, OfAStoppedRankIsNamed) {
   for (const size_t lost : {0u, 1u})
     expect_loss(lost, SIGSTOP, fmt::format("is lost (no sign of life for {} s)", kPatience));
 }
 
-TEST(WorldLaunch, WorksTogether) {
+TEST_F(WorldLaunch, WorksTogether) {
   for (const std::string processes : {"1", "3"}) {
     const Finished finished = run_process({TRIBUTARY_RANK_PROGRAM, "--processes", processes, "sum"});
     EXPECT_EQ(finished.code, 0);
@@ -67,12 +77,12 @@ TEST(WorldLaunch, WorksTogether) {
   }
 }
 
-TEST(WorldLaunch, EndsWithTheCodeOfTheRankThatFailed) {
+TEST_F(WorldLaunch, EndsWithTheCodeOfTheRankThatFailed) {
   for (const std::string rank : {"0", "1"}) {
     const Stopwatch clock;
     const Finished finished = run_process({TRIBUTARY_RANK_PROGRAM, "--processes", "3", "fail", rank});
     EXPECT_EQ(finished.code, 3);
-    EXPECT_THAT(finished.err, HasSubstr("rank_program: a failure of its own\n"));
+    EXPECT_EQ(finished.err, "rank_program: a failure of its own\n");
     EXPECT_LT(clock.seconds(), 20);
   }
 }

@@ -58,6 +58,16 @@ bool is_nccl(torch::Device device) {
   return device.is_cuda();
 }
 
+bool has_group(torch::Device device) {
+#ifdef TRIBUTARY_GLOO
+  if (!is_nccl(device)) return true;
+#endif
+#ifdef TRIBUTARY_NCCL
+  if (is_nccl(device)) return true;
+#endif
+  return false;
+}
+
 c10::intrusive_ptr<c10d::Store> open_store(const Place& place, std::chrono::milliseconds patience) {
   if (place.size == 1) return c10::make_intrusive<c10d::HashStore>();
   c10d::TCPStoreOptions options;

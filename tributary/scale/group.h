@@ -40,7 +40,8 @@ void close_group(c10::intrusive_ptr<Group> group);
 // Leaves the group to the end of the process: a collective that waits for a lost rank cannot be ended.
 void abandon_group(c10::intrusive_ptr<Group> group);
 
-// Whether every rank's tensor can be gathered into one without a list of parts, and bfloat16 be summed.
+// Whether the ranks of a device are joined by NCCL, otherwise by Gloo; and whether this program has that.
 bool is_nccl(torch::Device device);
+bool has_group(torch::Device device);
 
 }  // namespace tributary

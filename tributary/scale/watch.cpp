@@ -259,8 +259,8 @@ void Watch::decide(int64_t rank, const std::string& kind, const std::string& tex
     verdict.sentence = fmt::format("rank {} failed: {}", rank, text);
   else
     verdict.sentence = fmt::format("rank {} {}; {}", rank, text, advice_);
-  // Processes of one launch write to one place: the first of those that are left speaks.
-  verdict.quiet = launched() && place_.rank != (rank == 0 ? 1 : 0);
+  // Processes of one launch write to one place: a failure is told by the rank itself, a loss by the first that is left.
+  verdict.quiet = launched() && (kind == "failed" || place_.rank != (rank == 0 ? 1 : 0));
   verdict_ = verdict;
   changed_.notify_all();
 }

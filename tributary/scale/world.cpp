@@ -1,5 +1,6 @@
 #include "tributary/scale/world.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/cuda.h>
 
 #include <exception>
@@ -8,6 +9,7 @@
 #include "tributary/base/interrupt.h"
 #include "tributary/base/message.h"
 #include "tributary/scale/group.h"
+#include "tributary/scale/launch.h"
 #include "tributary/scale/watch.h"
 
 namespace tributary {
@@ -101,9 +103,7 @@ class Nothing : public Ranks::Pending {
   void wait() override {}
 };
 
-}  // namespace
-
-// A sum under way. It keeps the tensors it works on; one that nobody waits for is waited for at its end.
+// A sum under way. It keeps the tensors it works on.
 class SumUnderWay : public Ranks::Pending {
  public:
   using Guarded = std::function<void(const std::function<void()>&)>;
@@ -122,10 +122,13 @@ class SumUnderWay : public Ranks::Pending {
   std::function<void()> take_;
 };
 
+}  // namespace
+
 World::World(const Place& place, torch::Device device, const ScaleOptions& options)
     : links_(new Links{
           .place = place, .device = device, .patience = options.rank_patience, .store = {}, .watch = {}, .group = {}}) {
   Links& links = *links_;
+  if (device.is_cuda()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
   links.store = open_store(place, kMeeting);
   try {
     if (place.size > 1)
@@ -195,9 +198,8 @@ Tensor World::gather(const Tensor& own) {
   Tensor all = torch::empty(shape, own.options().requires_grad(false));
   if (own.numel() == 0) return all;
   Tensor input = links.outgoing(own.contiguous(), /*computed=*/false);
-  Tensor output = torch::empty({0}, input.options());
-  output = own.device() == links.device ? flat_view(all).view(torch::kUInt8)
-                                        : torch::empty({size() * input.numel()}, input.options());
+  Tensor output = own.device() == links.device ? flat_view(all).view(torch::kUInt8)
+                                               : torch::empty({size() * input.numel()}, input.options());
   links.guarded([&] {
     if (is_nccl(links.device)) {
       links.group->_allgather_base(output, input)->wait();
@@ -222,11 +224,15 @@ void World::fail(const std::string& message) {
 torch::Device device_of(const Place& place, torch::Device device) {
   if (!device.is_cuda()) return device;
   const auto count = static_cast<int64_t>(torch::cuda::device_count());
-  if (count == 1 && place.local_rank > 0) return {torch::kCUDA, 0};  // whoever started us showed each rank its own
+  if (count == 1 && !launched()) return {torch::kCUDA, 0};  // whoever started us showed each rank its own
   if (place.local_rank >= count)
     input_error("rank {} is process {} of this machine, which has {} GPUs; start one process for each GPU", place.rank,
                 place.local_rank, count);
   return {torch::kCUDA, static_cast<c10::DeviceIndex>(place.local_rank)};
+}
+
+bool can_join(torch::Device device) {
+  return has_group(device);
 }
 
 std::unique_ptr<World> join(const Place& place, torch::Device device, const ScaleOptions& options) {

@@ -57,6 +57,8 @@ class World : public Ranks {
 // InputError where there are too few.
 torch::Device device_of(const Place& place, torch::Device device);
 
+// Whether this program was built with what joins processes on such devices.
+bool can_join(torch::Device device);
 std::unique_ptr<World> join(const Place& place, torch::Device device, const ScaleOptions& options);
 
 }  // namespace tributary
