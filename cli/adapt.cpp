@@ -79,6 +79,7 @@ class Adapt : public Command {
   }
 
   const OptionTable& options() const override { return table_; }
+  const Together* together() const override { return &together_; }
 
   void run() override {
     catch_interrupts();

@@ -49,6 +49,7 @@ class Bench : public Command {
   }
 
   const OptionTable& options() const override { return table_; }
+  const Together* together() const override { return &together_; }
 
   void run() override {
     common_.apply(table_);

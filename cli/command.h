@@ -26,6 +26,8 @@ class Command {
   virtual std::string example() const = 0;
   virtual void declare(CLI::App& app) = 0;
   virtual void run() = 0;
+  // The processes that do it together, or null.
+  virtual const Together* together() const { return nullptr; }
   // Its options, for the reference page.
   virtual const OptionTable& options() const = 0;
 };
@@ -58,9 +60,6 @@ struct CommonOptions {
   torch::Device prepare();
   // The same for one of several processes on a machine, who share its threads as whoever started them says.
   torch::Device prepare(const Together& together);
-
- private:
-  torch::Device prepare_for(int64_t local_rank);
 };
 
 // How pictures are read for an ensemble.

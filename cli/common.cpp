@@ -34,21 +34,17 @@ void CommonOptions::apply(OptionTable& table) const {
   table.apply_flags();
 }
 
-torch::Device CommonOptions::prepare(const Together& together) {
-  if (together.several() && threads == 0) threads = at::get_num_threads();
-  return prepare_for(together.local_rank());
-}
-
 torch::Device CommonOptions::prepare() {
-  return prepare_for(0);
-}
-
-torch::Device CommonOptions::prepare_for(int64_t local_rank) {
   keep_freed_memory();
   threads = set_threads(static_cast<int>(threads));
-  const torch::Device chosen = resolve_device(device, local_rank);
+  const torch::Device chosen = resolve_device(device);
   device = chosen.is_cuda() ? DeviceChoice::kCuda : DeviceChoice::kCpu;
   return chosen;
+}
+
+torch::Device CommonOptions::prepare(const Together& together) {
+  if (together.several() && threads == 0) threads = at::get_num_threads();
+  return together.own_device(prepare());
 }
 
 void DataOptions::declare(OptionTable& table) {

@@ -88,6 +88,7 @@ class Distill : public Command {
   }
 
   const OptionTable& options() const override { return table_; }
+  const Together* together() const override { return &together_; }
 
   void run() override {
     catch_interrupts();

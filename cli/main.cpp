@@ -11,6 +11,8 @@
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/model/device.h"
+#include "tributary/scale/launch.h"
+#include "tributary/scale/watch.h"
 
 namespace {
 
@@ -21,25 +23,35 @@ int complain(const std::string& who, const std::string& what, int code) {
   return code;
 }
 
+// How a command that did not go well ends. Of several processes one speaks, and the others hear of it.
+int ended(const cli::Command& command, const std::string& what, int code) {
+  const cli::Together* const together = command.together();
+  if (together) together->fail(what);
+  return together && !together->speaks() ? code : complain(command.name(), what, code);
+}
+
 int run(cli::Command& command) {
   try {
     command.run();
     return 0;
-  } catch (const cli::Ended& ended) {
-    return ended.code;
-  } catch (const Interrupted& interrupted) {
+  } catch (const cli::Ended& others) {
+    return others.code;
+  } catch (const Interrupted& interrupted) {  // all processes at once
+    if (command.together() && !command.together()->speaks()) return interrupted.exit_code();
     return complain(command.name(), interrupted.what(), interrupted.exit_code());
+  } catch (const LostPeer& lost) {
+    command.together()->fail(lost.what());
+    return lost.quiet() ? exit_code_for_lost_peer() : complain(command.name(), lost.what(), exit_code_for_lost_peer());
   } catch (const InputError& error) {
-    return complain(command.name(), error.what(), kBadInput);
+    return ended(command, error.what(), kBadInput);
   } catch (const MemoryError& error) {
-    return complain(command.name(), error.what(), kMemoryEnded);
+    return ended(command, error.what(), kMemoryEnded);
   } catch (const std::bad_alloc&) {
-    return complain(command.name(), "out of memory; use fewer or smaller pictures", kMemoryEnded);
+    return ended(command, "out of memory; use fewer or smaller pictures", kMemoryEnded);
   } catch (const std::exception& error) {
     if (is_out_of_gpu_memory(error))
-      return complain(command.name(), "the GPU's memory is used up; take a smaller --batch, or less beside it",
-                      kMemoryEnded);
-    return complain(command.name(), first_line(error.what()), kWorkEnded);
+      return ended(command, "the GPU's memory is used up; take a smaller --batch, or less beside it", kMemoryEnded);
+    return ended(command, first_line(error.what()), kWorkEnded);
   }
 }
 

@@ -39,6 +39,10 @@ void Together::join(torch::Device device) {
   if (place_.given) world_ = tributary::join(place_, device, options_);
 }
 
+void Together::fail(const std::string& message) const {
+  if (world_) world_->fail(message);
+}
+
 bool Together::agreed(bool own) const {
   if (!world_) return own;
   Tensor value = torch::tensor({static_cast<int64_t>(own)}, torch::kInt64);

@@ -31,8 +31,12 @@ class Together {
 
   // Null where there is nobody else.
   Ranks* ranks() const { return world_.get(); }
-  bool first() const { return place_.rank == 0; }  // who alone speaks and writes
-  int64_t local_rank() const { return place_.local_rank; }
+  bool first() const { return place_.rank == 0; }  // who alone writes
+  // Only the first rank, once they have met.
+  bool speaks() const { return first() || !world_; }
+  // Tells the others why this one ends.
+  void fail(const std::string& message) const;
+  torch::Device own_device(torch::Device device) const { return place_.given ? device_of(place_, device) : device; }
   bool several() const { return place_.given; }
 
   // What the first rank knows.
@@ -51,7 +55,7 @@ class Together {
   Divide divide_ = Divide::kAuto;
   bool local_batch_norm_ = false;
   Place place_;
-  std::unique_ptr<Ranks> world_;
+  std::unique_ptr<World> world_;
 };
 
 // The options of a run as its folder keeps them: on several ranks without the number of threads, so that any number of

@@ -47,6 +47,7 @@ class Train : public Command {
   }
 
   const OptionTable& options() const override { return table_; }
+  const Together* together() const override { return &together_; }
 
   void run() override {
     catch_interrupts();

@@ -10,7 +10,6 @@
 
 #ifdef TRIBUTARY_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>
-#include <c10/cuda/CUDAFunctions.h>
 #include <cuda_runtime_api.h>
 #endif
 
@@ -19,17 +18,13 @@
 
 namespace tributary {
 
-torch::Device resolve_device(DeviceChoice choice, int64_t local_rank) {
+torch::Device resolve_device(DeviceChoice choice) {
   const bool available = torch::cuda::is_available();
   if (choice == DeviceChoice::kCuda && !available)
     input_error("--device cuda: no usable GPU here (or a LibTorch without CUDA); use --device cpu");
   if (choice == DeviceChoice::kCpu || !available) return torch::Device(torch::kCPU);
   at::globalContext().setBenchmarkCuDNN(true);  // shapes hardly change, so the fastest algorithms are worth a search
-  const auto number = static_cast<int8_t>(local_rank % static_cast<int64_t>(torch::cuda::device_count()));
-#ifdef TRIBUTARY_CUDA
-  c10::cuda::set_device(number);
-#endif
-  return torch::Device(torch::kCUDA, number);
+  return torch::Device(torch::kCUDA, 0);
 }
 
 Tensor upload(const Tensor& host, torch::Device device) {

@@ -11,8 +11,7 @@ namespace tributary {
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 
 // The device of that name; auto takes a GPU where there is one. Asking for one that is not there is an InputError.
-// Of several GPUs it is number `local_rank`, counted round.
-torch::Device resolve_device(DeviceChoice choice, int64_t local_rank = 0);
+torch::Device resolve_device(DeviceChoice choice);
 
 // A small host tensor on the device. To a GPU it goes through pinned memory, so that nobody waits for the copy.
 Tensor upload(const Tensor& host, torch::Device device);

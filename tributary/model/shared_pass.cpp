@@ -90,10 +90,6 @@ Tensor receive_from_owner(Ranks& ranks, int64_t owner, const Tensor& x, int64_t 
   return noise && torch::GradMode::is_enabled() ? wire.requires_grad_() : wire;
 }
 
-Tensor flat_view(const Tensor& tensor) {
-  return tensor.is_non_overlapping_and_dense() ? tensor.as_strided({tensor.numel()}, {1}) : Tensor();
-}
-
 namespace {
 
 void broadcast(Ranks& ranks, const NamedTensor& tensor, int64_t owner) {

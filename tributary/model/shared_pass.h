@@ -48,7 +48,4 @@ void agree(Ranks& ranks, const NamedTensors& tensors);
 // The same of those alone that have an owner.
 void collect_owned(Ranks& ranks, const NamedTensors& tensors);
 
-// The memory of a tensor whose values lie without gaps, as a vector; undefined where they do not.
-Tensor flat_view(const Tensor& tensor);
-
 }  // namespace tributary

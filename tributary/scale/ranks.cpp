@@ -9,6 +9,10 @@ void Ranks::meet() {
   sum(nothing);
 }
 
+Tensor flat_view(const Tensor& tensor) {
+  return tensor.is_non_overlapping_and_dense() ? tensor.detach().as_strided({tensor.numel()}, {1}) : Tensor();
+}
+
 Share share_of(int64_t count, int64_t rank, int64_t size) {
   return {count * rank / size, count * (rank + 1) / size};
 }

@@ -38,6 +38,9 @@ class Ranks {
   void meet();
 };
 
+// The memory of a tensor whose values lie without gaps, as a vector; undefined where they do not.
+Tensor flat_view(const Tensor& tensor);
+
 // Rows begin .. end of `count` that belong to rank `rank` of `size`: blocks in the order of the ranks whose lengths
 // differ by one at most.
 struct Share {

@@ -1,7 +1,5 @@
 #include "tributary/train/gradient_sums.h"
 
-#include "tributary/model/shared_pass.h"
-
 namespace tributary {
 
 void GradientSums::begin(const std::vector<Tensor>& parameters) {

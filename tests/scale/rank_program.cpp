@@ -1,0 +1,59 @@
+// A program of several ranks for tests: `rank_program [--processes N] sum` adds up and checks a few tensors;
+// `rank_program sums` does so for ever; `rank_program fail RANK` ends with an error on one rank. "r" on the output says
+// that the ranks have met.
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "tributary/scale/launch.h"
+#include "tributary/scale/watch.h"
+#include "tributary/scale/world.h"
+
+namespace {
+
+using namespace tributary;
+
+void sum_once(World& world, int64_t size) {
+  Tensor tensor = torch::arange(size, torch::kFloat32) * static_cast<double>(world.rank() + 1);
+  world.sum(tensor);
+  const double factor = static_cast<double>(world.size() * (world.size() + 1)) / 2;
+  if (!tensor.equal(torch::arange(size, torch::kFloat32) * factor)) work_error("rank {}: a wrong sum", world.rank());
+}
+
+void work(const Place& place, const std::string& what, const std::string& which) {
+  ScaleOptions options;
+  if (const char* const patience = std::getenv("PATIENCE")) options.rank_patience = std::atof(patience);
+  const std::unique_ptr<World> world = join(place, torch::Device(torch::kCPU), options);
+  world->advise("start again");
+  std::cout << 'r' << std::flush;
+  if (what == "sum") {
+    for (const int64_t size : {1, 1000, 300000}) sum_once(*world, size);
+    world->meet();
+    return;
+  }
+  if (what == "fail" && std::to_string(world->rank()) == which) throw WorkError("a failure of its own");
+  for (;;) sum_once(*world, 1000);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Place place = read_place();
+    const bool several = argc > 2 && std::string(argv[1]) == "--processes";
+    if (several && !place.given) return launch(own_launch(std::atoi(argv[2])));
+    const int at = several ? 3 : 1;
+    work(place, argc > at ? argv[at] : "", argc > at + 1 ? argv[at + 1] : "");
+    return 0;
+  } catch (const LostPeer& lost) {
+    if (!lost.quiet()) std::cerr << "rank_program: " << lost.what() << '\n';
+    return exit_code_for_lost_peer();
+  } catch (const InputError& error) {
+    std::cerr << "rank_program: " << error.what() << '\n';
+    return kBadInput;
+  } catch (const std::exception& error) {
+    std::cerr << "rank_program: " << error.what() << '\n';
+    return kMemoryEnded;
+  }
+}

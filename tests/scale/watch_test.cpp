@@ -1,0 +1,160 @@
+#include "tributary/scale/watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/support/forked.h"
+#include "tributary/base/stopwatch.h"
+#include "tributary/scale/address.h"
+#include "tributary/scale/group.h"
+
+namespace tributary {
+namespace {
+
+using testing::HasSubstr;
+using Work = std::function<int(Watch&, int64_t rank, const std::function<void()>& ready)>;
+
+constexpr double kPatience = 1;
+
+// Processes that watch each other.
+class Team {
+ public:
+  Team(int64_t size, const Work& work) {
+    const int port = free_port();
+    for (int64_t rank = 0; rank < size; ++rank)
+      ranks_.push_back(std::make_unique<test::Forked>([=](const std::function<void()>& ready) {
+        Place place;
+        place.rank = rank;
+        place.size = size;
+        place.port = port;
+        constexpr auto kMeeting = std::chrono::seconds(60);
+        const auto store = open_store(place, kMeeting);
+        Watch watch(place, kPatience, connect_store(place, kMeeting));
+        watch.advise("start again");
+        // All have been seen.
+        for (int64_t other = 0; other < size; ++other)
+          store->wait({fmt::format("tributary/alive/{}", other)}, kMeeting);
+        return work(watch, rank, ready);
+      }));
+  }
+
+  test::Forked& operator[](size_t rank) { return *ranks_[rank]; }
+  void wait_until_ready() {
+    for (const auto& rank : ranks_) ASSERT_TRUE(rank->wait_until_ready());
+  }
+  // All but `lost` end soon enough, and the lowest of them with the sentence.
+  void expect_end_naming(size_t lost, const std::string& sentence, double seconds) {
+    const Stopwatch clock;
+    const size_t speaker = lost == 0 ? 1 : 0;
+    for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (rank == lost) continue;
+      EXPECT_EQ(ranks_[rank]->finish(), kWorkEnded);
+      const std::string& said = ranks_[rank]->err();
+      if (rank == speaker) EXPECT_THAT(said, HasSubstr(sentence)) << "rank " << rank;
+      EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), rank == speaker ? 1 : 0) << said;
+    }
+    EXPECT_LT(clock.seconds(), seconds);
+  }
+
+ private:
+  std::vector<std::unique_ptr<test::Forked>> ranks_;
+};
+
+// A main thread that is stuck.
+int stuck(Watch&, int64_t, const std::function<void()>& ready) {
+  ready();
+  for (;;) pause();
+}
+
+TEST(Watch, EndsTheOthersWhenARankIsKilled) {
+  for (const size_t lost : {0u, 1u, 2u}) {
+    Team team(3, stuck);
+    team.wait_until_ready();
+    team[lost].signal(SIGKILL);
+    team.expect_end_naming(lost, fmt::format("rank {} on ", lost), 10);
+    EXPECT_THAT(team[lost == 0 ? 1 : 0].err(), HasSubstr("; start again\n"));
+  }
+}
+
+TEST(Watch, EndsTheOthersWhenARankStandsStill) {
+  for (const size_t lost : {0u, 1u}) {
+    Team team(3, stuck);
+    team.wait_until_ready();
+    team[lost].signal(SIGSTOP);
+    team.expect_end_naming(lost, fmt::format("rank {} on ", lost), kPatience + 10);
+    // Awake again, it finds itself alone.
+    team[lost].signal(SIGCONT);
+    EXPECT_EQ(team[lost].finish(), kWorkEnded);
+  }
+}
+
+TEST(Watch, TellsAMainThreadThatAsks) {
+  Team team(2, [](Watch& watch, int64_t, const std::function<void()>& ready) {
+    ready();
+    try {
+      watch.check(600);
+    } catch (const LostPeer& lost) {
+      if (!lost.quiet()) fmt::print(stderr, "told: {}\n", lost.what());
+      return static_cast<int>(kWorkEnded);
+    }
+    return 0;
+  });
+  team.wait_until_ready();
+  team[1].signal(SIGKILL);
+  team.expect_end_naming(1, "told: rank 1 on ", 10);
+}
+
+TEST(Watch, PassesOnWhyARankFailed) {
+  for (const int64_t failed : {0, 2}) {
+    std::array<int, 2> go{};
+    ASSERT_EQ(pipe(go.data()), 0);
+    Team team(3, [=](Watch& watch, int64_t rank, const std::function<void()>& ready) {
+      if (rank != failed) return stuck(watch, rank, ready);
+      ready();
+      char letter = 0;
+      if (read(go[0], &letter, 1) != 1) return 9;
+      watch.fail("no space left on disk\nand more");
+      return 3;
+    });
+    team.wait_until_ready();
+    ASSERT_EQ(write(go[1], "g", 1), 1);
+    EXPECT_EQ(team[static_cast<size_t>(failed)].finish(), 3);
+    team.expect_end_naming(static_cast<size_t>(failed), "failed: no space left on disk\n", 10);
+    close(go[0]);
+    close(go[1]);
+  }
+}
+
+TEST(Watch, LetsRanksGoInGoodOrder) {
+  std::array<int, 2> gone{};
+  ASSERT_EQ(pipe(gone.data()), 0);
+  Team team(3, [=](Watch& watch, int64_t rank, const std::function<void()>& ready) {
+    ready();
+    if (rank != 1) return 0;
+    // The one that stays until the others' ends are known hears nothing bad of them.
+    char letter = 0;
+    if (read(gone[0], &letter, 1) != 1) return 9;
+    watch.check();
+    return 0;
+  });
+  EXPECT_EQ(team[2].finish(), 0);
+  ASSERT_EQ(write(gone[1], "g", 1), 1);
+  for (const size_t rank : {0u, 1u}) EXPECT_EQ(team[rank].finish(), 0);
+  for (const size_t rank : {0u, 1u, 2u}) EXPECT_EQ(team[rank].err(), "");
+  close(gone[0]);
+  close(gone[1]);
+}
+
+TEST(Watch, OfOneRankIsContent) {
+  Team team(1, [](Watch& watch, int64_t, const std::function<void()>& ready) {
+    ready();
+    watch.check();
+    return 0;
+  });
+  EXPECT_EQ(team[0].finish(), 0);
+}
+
+}  // namespace
+}  // namespace tributary

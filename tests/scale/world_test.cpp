@@ -1,0 +1,213 @@
+#include "tributary/scale/world.h"
+
+#include <gtest/gtest.h>
+#include <torch/cuda.h>
+
+#include <functional>
+#include <thread>
+
+#include "tributary/base/error.h"
+#include "tributary/model/accelerator.h"
+#include "tributary/scale/address.h"
+
+namespace tributary {
+namespace {
+
+constexpr auto kAllTypes = {torch::kFloat32, torch::kFloat64, torch::kBFloat16,
+                            torch::kInt64,   torch::kUInt8,   torch::kBool};
+
+struct Setting {
+  torch::DeviceType device;
+  int64_t size;
+};
+
+// Calls `work` once for each rank, on threads of this process that meet as processes would.
+void with_ranks(const Setting& setting, const std::function<void(World&, torch::Device)>& work) {
+  const torch::Device device = setting.device == torch::kCUDA ? torch::Device(torch::kCUDA, 0) : torch::Device("cpu");
+  const int port = free_port();
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < setting.size; ++rank)
+    threads.emplace_back([=] {
+      Place place;
+      place.rank = place.local_rank = rank;
+      place.size = setting.size;
+      place.port = port;
+      try {
+        World world(place, device, ScaleOptions());
+        EXPECT_EQ(world.rank(), rank);
+        EXPECT_EQ(world.size(), setting.size);
+        work(world, device);
+        world.meet();
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << "rank " << rank << ": " << error.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+class WorldTest : public testing::TestWithParam<Setting> {
+ protected:
+  void SetUp() override {
+    if (GetParam().device == torch::kCUDA && !torch::cuda::is_available()) GTEST_SKIP() << "no GPU here";
+    if (!can_join(torch::Device(GetParam().device))) GTEST_SKIP() << "built without what joins such devices";
+  }
+};
+// A GPU takes one rank only.
+INSTANTIATE_TEST_SUITE_P(World, WorldTest,
+                         testing::Values(Setting{torch::kCPU, 1}, Setting{torch::kCPU, 2}, Setting{torch::kCPU, 4},
+                                         Setting{torch::kCUDA, 1}),
+                         [](const auto& setting) {
+                           return fmt::format("Of{}On{}", setting.param.size,
+                                              setting.param.device == torch::kCPU ? "Cpu" : "Gpu");
+                         });
+
+// Small whole numbers, exact in every type.
+Tensor numbers(int64_t rank, torch::ScalarType type, torch::Device device) {
+  return (torch::arange(24).reshape({2, 3, 4}) % 5 + rank).to(device, type);
+}
+
+TEST_P(WorldTest, SumsEveryType) {
+  with_ranks(GetParam(), [](World& world, torch::Device device) {
+    for (const torch::ScalarType type : kAllTypes) {
+      Tensor wanted = torch::zeros({2, 3, 4}, torch::dtype(torch::kInt64).device(device));
+      for (int64_t rank = 0; rank < world.size(); ++rank) wanted += numbers(rank, type, device).to(torch::kInt64);
+      Tensor tensor = numbers(world.rank(), type, device);
+      world.sum(tensor);
+      EXPECT_EQ(tensor.scalar_type(), type);
+      EXPECT_TRUE(tensor.equal(wanted.to(type))) << type;
+    }
+  });
+}
+
+TEST_P(WorldTest, BroadcastsFromAnyRank) {
+  with_ranks(GetParam(), [](World& world, torch::Device device) {
+    for (int64_t owner = 0; owner < world.size(); ++owner)
+      for (const torch::ScalarType type : kAllTypes) {
+        Tensor tensor = numbers(world.rank(), type, device);
+        world.broadcast(tensor, owner);
+        EXPECT_TRUE(tensor.equal(numbers(owner, type, device))) << type;
+      }
+  });
+}
+
+TEST_P(WorldTest, GathersInTheOrderOfTheRanks) {
+  with_ranks(GetParam(), [](World& world, torch::Device device) {
+    for (const torch::ScalarType type : kAllTypes) {
+      const Tensor all = world.gather(numbers(world.rank(), type, device));
+      ASSERT_EQ(all.sizes(), at::IntArrayRef({world.size(), 2, 3, 4}));
+      for (int64_t rank = 0; rank < world.size(); ++rank)
+        EXPECT_TRUE(all[rank].equal(numbers(rank, type, device))) << type;
+    }
+    EXPECT_EQ(world.gather(torch::tensor(int64_t{7}, device)).sum().item<int64_t>(), 7 * world.size());
+  });
+}
+
+TEST_P(WorldTest, TakesTensorsOfAnyLayoutWithoutGaps) {
+  with_ranks(GetParam(), [](World& world, torch::Device device) {
+    const auto made = [&](int64_t rank) {
+      return torch::arange(2 * 3 * 4 * 5).reshape({2, 3, 4, 5}).to(device, torch::kFloat32) + rank;
+    };
+    Tensor tensor = made(world.rank()).contiguous(at::MemoryFormat::ChannelsLast);
+    world.broadcast(tensor, world.size() - 1);
+    EXPECT_TRUE(tensor.equal(made(world.size() - 1)));
+    world.sum(tensor);
+    EXPECT_TRUE(tensor.equal(made(world.size() - 1) * static_cast<double>(world.size())));
+    EXPECT_TRUE(tensor.is_contiguous(at::MemoryFormat::ChannelsLast));
+    EXPECT_TRUE(world.gather(tensor)[0].equal(tensor));
+    // A part of a larger tensor leaves the rest alone.
+    Tensor whole = torch::ones({4, 3}, device);
+    Tensor part = whole.narrow(0, 1, 2);
+    world.sum(part);
+    EXPECT_EQ(whole.sum().item<double>(), 6.0 + 6.0 * static_cast<double>(world.size()));
+    Tensor gaps = torch::ones({4, 3}, device).narrow(1, 0, 2);
+    EXPECT_THROW(world.sum(gaps), std::logic_error);
+  });
+}
+
+TEST_P(WorldTest, SumsInTheBackground) {
+  with_ranks(GetParam(), [](World& world, torch::Device device) {
+    std::vector<Tensor> tensors;
+    std::vector<std::unique_ptr<Ranks::Pending>> pending;
+    for (int64_t i = 0; i < 20; ++i) {
+      tensors.push_back(torch::full({1000 + i * 777}, i,
+                                    torch::dtype(i % 2 == 0 ? torch::kFloat32 : torch::kBFloat16).device(device)));
+      pending.push_back(world.begin_sum(tensors.back()));
+    }
+    for (const auto& one : pending) one->wait();
+    for (int64_t i = 0; i < 20; ++i)
+      EXPECT_TRUE(tensors[static_cast<size_t>(i)].eq(static_cast<double>(i * world.size())).all().item<bool>());
+  });
+}
+
+TEST_P(WorldTest, GivesTheSameBitsToEveryRank) {
+  with_ranks(GetParam(), [](World& world, torch::Device device) {
+    auto chance = at::make_generator<at::CPUGeneratorImpl>(static_cast<uint64_t>(world.rank()));
+    Tensor tensor = torch::randn({100003}, chance, torch::kFloat32).to(device);
+    world.sum(tensor);
+    const Tensor all = world.gather(tensor);
+    for (int64_t rank = 0; rank < world.size(); ++rank) EXPECT_TRUE(all[rank].equal(tensor));
+  });
+}
+
+TEST_P(WorldTest, HasNothingToDoForEmptyTensors) {
+  with_ranks(GetParam(), [](World& world, torch::Device device) {
+    Tensor nothing = torch::empty({0, 3}, device);
+    world.sum(nothing);
+    world.broadcast(nothing, 0);
+    EXPECT_EQ(world.gather(nothing).sizes(), at::IntArrayRef({world.size(), 0, 3}));
+  });
+}
+
+TEST_P(WorldTest, SharesRows) {
+  with_ranks(GetParam(), [](World& world, torch::Device device) {
+    const Tensor rows = torch::arange(7 * 2, device).reshape({7, 2});
+    const Share share = share_of(7, world);
+    EXPECT_TRUE(gather_rows(world, rows.slice(0, share.begin, share.end), 7).equal(rows));
+  });
+}
+
+TEST_P(WorldTest, TakesTensorsOfTheHost) {
+  with_ranks(GetParam(), [](World& world, torch::Device) {
+    const torch::Device host(torch::kCPU);
+    for (const torch::ScalarType type : kAllTypes) {
+      Tensor tensor = numbers(1, type, host);
+      world.broadcast(tensor, 0);
+      EXPECT_TRUE(world.gather(tensor)[world.size() - 1].equal(numbers(1, type, host)));
+      world.sum(tensor);
+      EXPECT_TRUE(tensor.to(torch::kInt64)
+                      .equal((numbers(1, type, host).to(torch::kInt64) * world.size()).to(type).to(torch::kInt64)));
+    }
+  });
+}
+
+TEST_P(WorldTest, CanBeRecorded) {
+  if (!RecordedWork::possible(torch::Device(GetParam().device))) GTEST_SKIP() << "nothing can be recorded here";
+  with_ranks(GetParam(), [](World& world, torch::Device device) {
+    const OwnStream stream(device);
+    Tensor tensor = torch::ones({1000}, device), other = torch::ones({1000}, device), all;
+    const auto work = [&] {
+      const auto pending = world.begin_sum(other);
+      world.sum(tensor);
+      tensor.add_(1);
+      pending->wait();
+      all = world.gather(tensor + other);
+    };
+    work();
+    RecordedWork recorded;
+    recorded.record(work);
+    for (int i = 0; i < 3; ++i) recorded.repeat();
+    EXPECT_EQ(tensor.sum().item<double>(), 5 * 1000);
+    EXPECT_EQ(all.sum().item<double>(), 6 * 1000);
+  });
+}
+
+TEST(ScaleOptions, AreNoPartOfARun) {
+  OptionTable table;
+  ScaleOptions options;
+  declare(table, options);
+  EXPECT_EQ(table.to_toml().find("rank_"), std::string::npos);
+  EXPECT_NE(table.to_markdown().find("--rank-patience"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tributary
