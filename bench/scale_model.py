@@ -171,7 +171,7 @@ def steps():
                      span(step.best, step.worst, lambda s: f"{s * 1e3:.0f}"), span(*speed, lambda s: f"{s:.1f}"),
                      f"{step.norm_bytes / 1e6:,.0f}", f"{step.feature_bytes / 1e6:,.1f}", f"{step.gradient_bytes / 1e6:,.0f}"])
     return table(["GPUs", "rows a GPU and pass", "compute, ms", "BatchNorm's sums, ms", "waiting for the rest, ms", "step, ms",
-                  "pictures/s of one GPU", "sent: BatchNorm, MB", "features, MB", "gradients, MB"], rows)
+                  "times one GPU's pictures/s", "sent: BatchNorm, MB", "features, MB", "gradients, MB"], rows)
 
 
 def whole(course, step):

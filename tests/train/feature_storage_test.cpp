@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <torch/cuda.h>
 
 #include <limits>
 
@@ -108,8 +109,8 @@ TEST(FeatureStorage, SaysInOneSentenceThatTheDiskIsFull) {
 }
 
 TEST(FeatureStorage, GivesThePrototypesOfPlainFeatures) {
-  // 40,000 x 1,000 numbers are more than one block.
-  const int64_t repeats = 400, classes = 10;
+  // 34,000 x 1,000 numbers are more than one block.
+  const int64_t repeats = 340, classes = 3;
   const Tensor features = test::normals({100, 1000}, 1).repeat({repeats, 1});
   const Tensor label = torch::arange(100).remainder(classes - 1).repeat({repeats});  // nobody is of the last class
   const Tensor probabilities = test::normals({100, classes}, 2).softmax(1).repeat({repeats, 1});
@@ -169,20 +170,43 @@ TEST(FeatureStorage, EvaluationKeepsWithinTheBudget) {
   }
 }
 
+// What a short adaptation with that part of the features' memory tells.
+Recorder adapted(double part, torch::Device device) {
+  Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
+  ensemble.to(device);
+  SelectiveOptions options;
+  options.rounds = 2;
+  options.inner_epochs = 1;
+  options.batch = 8;
+  options.lambda_alpha = 1;
+  options.aggregation.steps = 20;
+  Recorder recorder;
+  SelectiveSelfTraining(options).adapt(ensemble, with_feature_budget(30, 512, part), recorder);
+  return recorder;
+}
+
+TEST(FeatureStorage, ServesAGpuFromTheHost) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "skipped: no GPU";
+  const torch::Device gpu(torch::kCUDA, 0);
+  const Tensor features = test::normals({20, 7}, 1), label = torch::arange(20).remainder(3).to(gpu);
+  const Tensor probabilities = test::normals({20, 3}, 2).softmax(1).to(gpu);
+  const Tensor plain = refined_posterior(features.to(gpu), label, probabilities, {});
+  for (const FeatureKind kind : kKinds) {
+    FeatureStorage storage(kind, 20, 7, gpu);
+    for (const Tensor& batch : features.to(gpu).split(3)) storage.append(batch);
+    EXPECT_EQ(storage.all().is_cpu(), kind == FeatureKind::kMapped);
+    EXPECT_TENSOR_NEAR(refined_posterior(storage.all(), label, probabilities, {}).cpu(), plain.cpu(), 1e-2);
+  }
+  for (const double part : kParts) {
+    const Recorder recorder = adapted(part, gpu);
+    EXPECT_EQ(recorder.confident.back(), 30);
+    EXPECT_TRUE(recorder.probabilities.back().isfinite().all().item<bool>());
+  }
+}
+
 TEST(FeatureStorage, AdaptsAsWithFeaturesInMemory) {
-  const auto adapted = [](double part) {
-    Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
-    SelectiveOptions options;
-    options.rounds = 2;
-    options.inner_epochs = 1;
-    options.batch = 8;
-    options.lambda_alpha = 1;
-    options.aggregation.steps = 20;
-    Recorder recorder;
-    SelectiveSelfTraining(options).adapt(ensemble, with_feature_budget(30, 512, part), recorder);
-    return recorder;
-  };
-  const Recorder plain = adapted(kParts[0]), half = adapted(kParts[1]), mapped = adapted(kParts[2]);
+  const Recorder plain = adapted(kParts[0], torch::kCPU), half = adapted(kParts[1], torch::kCPU),
+                 mapped = adapted(kParts[2], torch::kCPU);
   EXPECT_EQ(plain.types.back(), torch::kFloat32);
   EXPECT_EQ(half.types.back(), torch::kBFloat16);
   EXPECT_EQ(half.confident, plain.confident);
