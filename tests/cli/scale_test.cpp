@@ -59,13 +59,16 @@ void expect_same(const std::string& one, const std::string& other) {
     for (const auto& [key, value] : wanted[r].items()) {
       if (key.ends_with("seconds") || key == "pictures_per_second") continue;
       const json& there = found[r].at(key);
-      if (value.is_number_integer()) EXPECT_EQ(value, there) << other << ", round " << r << ", " << key;
+      if (value.is_number_integer()) {
+        EXPECT_EQ(value, there) << other << ", round " << r << ", " << key;
+      }
       const json values = value.is_array() ? value : json::array({value});
       const json others = value.is_array() ? there : json::array({there});
       for (size_t i = 0; i < values.size(); ++i)
-        if (values[i].is_number_float())
+        if (values[i].is_number_float()) {
           EXPECT_NEAR(values[i].get<double>(), others[i].get<double>(), 1e-4)
               << other << ", round " << r << ", " << key;
+        }
     }
   }
   const auto accuracy = [](const std::string& run) {

@@ -1,7 +1,8 @@
 // A program of several ranks for tests: `rank_program [--processes N] sum` adds up and checks a few tensors;
-// `rank_program sums` does so for ever; `rank_program fail RANK` ends with an error on one rank. "r" on the output says
-// that the ranks have met.
-#include <cstdio>
+// `rank_program sums` does so for ever; `rank_program fail RANK` ends with an error on one rank; with `rank_program
+// idle RANK` one rank lets the others wait. "r" on the output says that the ranks have met.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -24,6 +25,7 @@ void sum_once(World& world, int64_t size) {
 void work(const Place& place, const std::string& what, const std::string& which) {
   ScaleOptions options;
   if (const char* const patience = std::getenv("PATIENCE")) options.rank_patience = std::atof(patience);
+  if (const char* const timeout = std::getenv("TIMEOUT")) options.rank_timeout = std::atof(timeout);
   const std::unique_ptr<World> world = join(place, torch::Device(torch::kCPU), options);
   world->advise("start again");
   std::cout << 'r' << std::flush;
@@ -33,6 +35,7 @@ void work(const Place& place, const std::string& what, const std::string& which)
     return;
   }
   if (what == "fail" && std::to_string(world->rank()) == which) throw WorkError("a failure of its own");
+  while (what == "idle" && std::to_string(world->rank()) == which) pause();
   for (;;) sum_once(*world, 1000);
 }
 

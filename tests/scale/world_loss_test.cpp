@@ -68,6 +68,16 @@ TEST_F(WorldLoss, OfAStoppedRankIsNamed) {
   for (const size_t lost : {0u, 1u}) expect_loss(lost, SIGSTOP);
 }
 
+TEST_F(WorldLaunch, GivesUpOnARankThatLivesButDoesNotCome) {
+  setenv("TIMEOUT", "1", 1);
+  setenv("PATIENCE", "1", 1);
+  const Finished finished = run_process({TRIBUTARY_RANK_PROGRAM, "--processes", "2", "idle", "1"});
+  unsetenv("TIMEOUT");
+  unsetenv("PATIENCE");
+  EXPECT_EQ(finished.code, 3);
+  EXPECT_THAT(finished.err, HasSubstr("rank_program: no result from the other ranks: "));
+}
+
 TEST_F(WorldLaunch, WorksTogether) {
   for (const std::string processes : {"1", "3"}) {
     const Finished finished = run_process({TRIBUTARY_RANK_PROGRAM, "--processes", processes, "sum"});

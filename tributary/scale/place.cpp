@@ -1,8 +1,8 @@
 #include "tributary/scale/place.h"
 
-#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 #include "tributary/base/error.h"
 #include "tributary/base/text.h"

@@ -42,6 +42,9 @@ void declare(OptionTable& table, ScaleOptions& options) {
 }
 
 struct World::Links {
+  Links(const Place& own, torch::Device where, double seconds)
+      : place(own), device(where), patience(seconds), store(open_store(own, kMeeting)) {}
+
   Place place;
   torch::Device device;
   double patience;
@@ -50,6 +53,7 @@ struct World::Links {
   c10::intrusive_ptr<c10d::Store> store;
   std::optional<Watch> watch;  // none where there is nobody to watch
   c10::intrusive_ptr<Group> group;
+  std::string failure = "it ended with an error of its own";  // where it does not say more
 
   // Calls `work`; where it fails, the reason is most often a rank that is lost, which the watch can name.
   template <typename Call>
@@ -57,10 +61,13 @@ struct World::Links {
     if (watch) watch->check();
     try {
       work();
+    } catch (const InputError&) {
+      throw;
     } catch (const std::exception& error) {
       constexpr double kMargin = 3;
       if (watch) watch->check(patience + kMargin);
-      work_error("rank {} cannot go on with the other {}: {}", place.rank, place.size - 1, first_line(error.what()));
+      failure = fmt::format("no result from the other ranks: {}", first_line(error.what()));
+      throw WorkError(failure);
     }
   }
 
@@ -110,11 +117,9 @@ class SumUnderWay : public Ranks::Pending {
 }  // namespace
 
 World::World(const Place& place, torch::Device device, const ScaleOptions& options)
-    : links_(new Links{
-          .place = place, .device = device, .patience = options.rank_patience, .store = {}, .watch = {}, .group = {}}) {
+    : links_(new Links(place, device, options.rank_patience)) {
   Links& links = *links_;
   if (device.is_cuda()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
-  links.store = open_store(place, kMeeting);
   try {
     if (place.size > 1) links.watch.emplace(place, options.rank_patience, connect_store(place, kMeeting));
     links.guarded([&] { links.group = open_group(links.store, place, device, of_seconds(options.rank_timeout)); });
@@ -132,7 +137,7 @@ World::~World() {
     if (std::uncaught_exceptions() <= links.exceptions && !links.failed) {
       close_group(std::move(links.group));
     } else {
-      if (links.watch && interrupt_signal() == 0) links.watch->fail("it ended with an error of its own");
+      if (links.watch && interrupt_signal() == 0) links.watch->fail(links.failure);
       abandon_group(std::move(links.group));
     }
     if (links.watch) links.watch->leave();
