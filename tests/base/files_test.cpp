@@ -52,6 +52,26 @@ TEST_F(Files, WhatIsWrittenIsRead) {
   EXPECT_THAT(listing(), ::testing::ElementsAre("a.bin"));
 }
 
+TEST_F(Files, APendingFileAppearsWholeOrNotAtAll) {
+  const std::vector<uint8_t> bytes{1, 2, 3};
+  {
+    PendingFile given_up(at("a"));
+    given_up.append(bytes);
+    given_up.finish();
+    EXPECT_FALSE(fs::exists(at("a")));
+    EXPECT_EQ(listing().size(), 1u) << "it is written beside its place";
+  }
+  EXPECT_TRUE(listing().empty());
+  PendingFile file(at("a"));
+  file.append(bytes);
+  PendingFile moved = std::move(file);
+  moved.append(bytes);
+  moved.place();
+  EXPECT_EQ(read_file(at("a")), (std::vector<uint8_t>{1, 2, 3, 1, 2, 3}));
+  EXPECT_THAT(listing(), ::testing::ElementsAre("a"));
+  EXPECT_THAT(message_of<InputError>([&] { PendingFile(at("nowhere/a")); }), HasSubstr("cannot write"));
+}
+
 TEST_F(Files, PiecesAreWrittenOneAfterTheOther) {
   const std::vector<uint8_t> first{1, 2};
   const std::vector<uint8_t> last{3};

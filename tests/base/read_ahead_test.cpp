@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <latch>
 #include <stdexcept>
 #include <vector>
 
@@ -29,6 +32,38 @@ TEST(ReadAhead, FailsWhenTheItemIsAskedFor) {
   });
   EXPECT_EQ(items.next(), 0);
   EXPECT_THROW(items.next(), std::runtime_error);
+}
+
+// A clock that stands still until it is set on, and that tells who waits when it is looked at.
+struct TestClock {
+  using duration = std::chrono::seconds;
+  using time_point = std::chrono::time_point<TestClock>;
+  static time_point now() {
+    if (std::latch* latch = on_look.exchange(nullptr)) latch->count_down();
+    return time_point(duration(seconds.load()));
+  }
+  static inline std::atomic<int> seconds{0};
+  static inline std::atomic<std::latch*> on_look{nullptr};
+};
+
+TEST(ReadAhead, CountsTheTimeThatItsCallerWaitedAndNoOther) {
+  std::latch second_made(1), third_asked_for(1);
+  int made = 0;
+  ReadAhead<int, TestClock> items(3, true, [&] {
+    if (made == 2) third_asked_for.wait();
+    TestClock::seconds += made == 0 ? 3 : made == 1 ? 20 : 400;
+    if (made == 1) second_made.count_down();
+    return made++;
+  });
+  EXPECT_EQ(items.waited(), 0);
+  items.next();
+  EXPECT_EQ(items.waited(), 3) << "nobody could make the first one ahead";
+  second_made.wait();
+  items.next();
+  EXPECT_EQ(items.waited(), 3) << "the second one was there";
+  TestClock::on_look = &third_asked_for;
+  items.next();
+  EXPECT_EQ(items.waited(), 403) << "the third one was begun when it was asked for";
 }
 
 TEST(Memory, IsThereAndGrowsWithUse) {

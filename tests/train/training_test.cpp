@@ -4,6 +4,7 @@
 
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
+#include "tributary/base/stopwatch.h"
 #include "tributary/data/digits.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/train/evaluate.h"
@@ -233,6 +234,25 @@ TEST(Batches, AreTheSameWhereverThePicturesLie) {
     EXPECT_TENSOR_EQ(batch, one.next());
   }
   EXPECT_TRUE(one.done() && two.done());
+}
+
+TEST(Batches, KnowHowLongTheyWereWaitedFor) {
+  const ImageSet set = test::noise_pictures(5);
+  ImageSet slow = test::streamed(set);
+  slow.read = [read = slow.read](int64_t index, uint8_t* to) {
+    const Stopwatch watch;
+    while (watch.seconds() == 0) {
+    }
+    read(index, to);
+  };
+  const DeviceImages resident(set, torch::kCPU), brought(slow, torch::kCPU);
+  Sweep one(resident, 3), two(brought, 3);
+  const Stopwatch watch;
+  while (!one.done()) one.next();
+  while (!two.done()) two.next();
+  EXPECT_EQ(one.waited(), 0);
+  EXPECT_GT(two.waited(), 0);
+  EXPECT_LE(two.waited(), watch.seconds());
 }
 
 TEST(Split, KeepsTheFlooredShareForTrainingAndLosesNobody) {

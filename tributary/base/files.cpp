@@ -48,15 +48,6 @@ class Descriptor {
   int number_;
 };
 
-// Removes a temporary file unless it was renamed into its place.
-struct Remover {
-  std::string path;
-  bool armed = true;
-  ~Remover() {
-    if (armed) ::unlink(path.c_str());
-  }
-};
-
 std::string folder_of(const std::string& path) {
   const std::string parent = fs::path(path).parent_path().string();
   return parent.empty() ? "." : parent;
@@ -79,23 +70,19 @@ int create_temporary(const std::string& folder, std::string& name) {
   }
 }
 
-// Returns 0 or the error.
-int write_all(int descriptor, std::span<const std::span<const uint8_t>> pieces) {
-  for (std::span<const uint8_t> rest : pieces) {
-    while (!rest.empty()) {
-      const ssize_t written = ::write(descriptor, rest.data(), rest.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return errno;
-      rest = rest.subspan(static_cast<size_t>(written));
-    }
+void write_all(int descriptor, std::span<const uint8_t> rest, const std::string& path) {
+  while (!rest.empty()) {
+    const ssize_t written = ::write(descriptor, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) cannot_write(path, errno);
+    rest = rest.subspan(static_cast<size_t>(written));
   }
-  return 0;
 }
 
 void write_directly(const std::string& path, std::span<const std::span<const uint8_t>> pieces) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.is_open()) cannot_write(path, errno);
-  if (const int error = write_all(file.get(), pieces)) cannot_write(path, error);
+  for (const auto& piece : pieces) write_all(file.get(), piece, path);
   if (const int error = file.close()) cannot_write(path, error);
 }
 
@@ -133,6 +120,43 @@ std::string read_text(const std::string& path) {
   return read_whole<std::string>(path);
 }
 
+PendingFile::PendingFile(const std::string& path)
+    : path_(path), descriptor_(create_temporary(folder_of(path), temporary_)) {
+  if (descriptor_ >= 0) return;
+  temporary_.clear();
+  cannot_write(path, errno);
+}
+
+PendingFile::PendingFile(PendingFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+PendingFile::~PendingFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void PendingFile::append(std::span<const uint8_t> bytes) {
+  write_all(descriptor_, bytes, path_);
+}
+
+void PendingFile::finish() {
+  if (descriptor_ < 0) return;
+  if (::fsync(descriptor_) != 0) cannot_write(path_, errno);
+  if (::close(std::exchange(descriptor_, -1)) != 0) cannot_write(path_, errno);
+}
+
+void PendingFile::place() {
+  finish();
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) cannot_write(path_, errno);
+  temporary_.clear();
+  // The rename itself must survive a power cut. Some network file systems refuse to sync a folder (EINVAL); the content
+  // is in place there all the same.
+  const Descriptor parent(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (parent.is_open() && ::fsync(parent.get()) != 0 && errno != EINVAL) cannot_write(path_, errno);
+}
+
 void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> pieces) {
   struct stat about {};
   const bool replaces = ::stat(path.c_str(), &about) == 0;
@@ -141,24 +165,10 @@ void write_file_atomically(const std::string& path, std::span<const std::span<co
 
   std::error_code broken;
   const fs::path real = fs::canonical(path, broken);
-  const std::string target = replaces && !broken ? real.string() : path;
-  const std::string folder = folder_of(target);
-
-  std::string temporary;
-  Descriptor file(create_temporary(folder, temporary));
-  if (!file.is_open()) cannot_write(path, errno);
-  Remover remover{temporary};
-  if (replaces && ::fchmod(file.get(), about.st_mode & 0777) != 0) cannot_write(path, errno);
-  if (const int error = write_all(file.get(), pieces)) cannot_write(path, error);
-  if (::fsync(file.get()) != 0) cannot_write(path, errno);
-  if (const int error = file.close()) cannot_write(path, error);
-  if (::rename(temporary.c_str(), target.c_str()) != 0) cannot_write(path, errno);
-  remover.armed = false;
-
-  // The rename itself must survive a power cut. Some network file systems refuse to sync a folder (EINVAL); the content
-  // is in place there all the same.
-  const Descriptor parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (parent.is_open() && ::fsync(parent.get()) != 0 && errno != EINVAL) cannot_write(path, errno);
+  PendingFile file(replaces && !broken ? real.string() : path);
+  if (replaces && ::fchmod(file.descriptor_, about.st_mode & 0777) != 0) cannot_write(path, errno);
+  for (const auto& piece : pieces) file.append(piece);
+  file.place();
 }
 
 void write_file_atomically(const std::string& path, std::span<const uint8_t> bytes) {

@@ -24,6 +24,28 @@ void write_file_atomically(const std::string& path, std::string_view text);
 // The same for content that lies in several places: the pieces are written one after the other without being joined.
 void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> pieces);
 
+// A file that grows piece by piece beside its place and appears there whole. One that was never placed leaves nothing.
+class PendingFile {
+ public:
+  explicit PendingFile(const std::string& path);  // its folder must exist
+  PendingFile(PendingFile&& other) noexcept;
+  PendingFile(const PendingFile&) = delete;
+  PendingFile& operator=(const PendingFile&) = delete;
+  ~PendingFile();
+
+  void append(std::span<const uint8_t> bytes);
+  // Everything is on the disk, and no descriptor is held any more.
+  void finish();
+  // Finishes it and puts it in its place, also after a power cut.
+  void place();
+
+ private:
+  friend void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> pieces);
+
+  std::string path_, temporary_;  // the temporary name is empty where there is nothing to remove
+  int descriptor_ = -1;
+};
+
 // Removes what processes that were killed while they wrote left in the folder.
 void remove_leftovers(const std::string& folder);
 

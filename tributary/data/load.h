@@ -32,13 +32,14 @@ struct SetAside {
 };
 
 // The pictures of a folder (all levels; class folders mean nothing here), a list file, a picture file, an IDX images
-// file, a .mat file or the text of USPS. Those set aside are added to `set_aside`, which may be null. InputError if the
-// path is none of these, holds no pictures or too many bad ones.
+// file, a .mat file, the text of USPS or tar shards (shards.h). Those set aside are added to `set_aside`, which may be
+// null. InputError if the path is none of these, holds no pictures or too many bad ones.
 ImageSet load_images(const std::string& path, const LoadOptions& options, std::vector<SetAside>* set_aside = nullptr);
 
-// The pictures and labels of a folder of class folders, a list file with labels or a file of many. With
-// `expected_classes`, a model's, the labels are indices into those: class folders must have exactly these names,
-// numbers must be below their count. Without, the classes are the sorted folder names or "0" .. the largest label.
+// The pictures and labels of a folder of class folders, a list file with labels, a file of many or shards. With
+// `expected_classes`, a model's, the labels are indices into those: class folders, and shards that name their classes,
+// must have exactly these names, numbers must be below their count. Without, the classes are the sorted folder names,
+// those of the shards or "0" .. the largest label.
 LabelledImages load_labelled(const std::string& path, const LoadOptions& options,
                              const std::vector<std::string>& expected_classes = {},
                              std::vector<SetAside>* set_aside = nullptr);

@@ -92,6 +92,8 @@ class Sweep {
 
   bool done() const { return begin_ >= images_.size(); }
   Tensor next();
+  // Seconds spent waiting for batches to be read; none where the set lies on the device.
+  double waited() const { return fetched_.waited(); }
 
  private:
   const DeviceImages& images_;
