@@ -15,6 +15,12 @@
 
 namespace tributary::cli {
 
+// The options of an action of a command that has several.
+struct FurtherOptions {
+  std::string action, example;
+  const OptionTable& options;
+};
+
 class Command {
  public:
   virtual ~Command() = default;
@@ -26,6 +32,7 @@ class Command {
   virtual void run() = 0;
   // Its options, for the reference page.
   virtual const OptionTable& options() const = 0;
+  virtual std::vector<FurtherOptions> further_options() const { return {}; }
 };
 
 std::unique_ptr<Command> make_demo();
