@@ -155,9 +155,11 @@ void TarFile::for_each_member(const std::function<void(TarMember)>& visit) const
                   size_ == 0 ? " (it is empty)" : ", so it may be cut short");
     if (!read_to(offset, block.data(), block.size()))
       input_error("{} cannot be read; check the disk or copy it anew", path_);
-    const std::optional<TarHeader> header = parse_tar_header(block, {path_, offset});
+    std::optional<TarHeader> header = parse_tar_header(block, {path_, offset});
     const int64_t begin = offset + kTarBlock;
     if (!header) return check_end(begin);
+    if (header->kind == Kind::kRegular && (name ? *name : header->name).ends_with('/'))
+      header->kind = Kind::kWithoutContent;  // a folder, as tar wrote it before it had a kind of its own
     const bool is_member = header->kind == Kind::kRegular || header->kind == Kind::kWithoutContent;
     const int64_t content = is_member && size >= 0 ? size : header->size;
     check_size(begin, content, header->name);

@@ -61,7 +61,7 @@ TarHeader::Kind kind_of(char type, const std::string& name, const TarPlace& plac
     case '\0':
     case '0':
     case '7':
-      return name.ends_with('/') ? Kind::kWithoutContent : Kind::kRegular;  // as tar did before it knew folders
+      return Kind::kRegular;
     case '1':
     case '2':
     case '3':
