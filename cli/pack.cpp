@@ -16,10 +16,8 @@ void Pack::declare(CLI::App& data) {
   table_.text("", "out", &out_, "folder to write to, which gives the shards their name; new or empty");
   table_.integer("", "size", &options_.size, 0, 4096,
                  "pixels of the shorter side; smaller pictures stay as they are, and with 0 all of them");
-  table_.choice(
-      "", "format", &options_.format, {{"jpeg", PackFormat::kJpeg}, {"raw", PackFormat::kRaw}},
-      "jpeg takes over the files of pictures that need no resizing; raw writes pixels (PPM), which cost nothing "
-      "to decode");
+  table_.choice("", "format", &options_.format, {{"jpeg", PackFormat::kJpeg}, {"raw", PackFormat::kRaw}},
+                "jpeg takes over the files of pictures that need no resizing; raw writes plain pixels (PPM)");
   table_.integer("", "quality", &quality_, 1, 100, "quality of the JPEGs that are written anew");
   table_.integer("", "shard_megabytes", &shard_megabytes_, 1, 1000000, "size of a shard, in MiB");
   table_.flag("", "labels", &labels_, "write the classes too; the pictures must have labels");

@@ -100,6 +100,18 @@ TEST(Pack, TakesFilesOverThatNeedNoResizing) {
   EXPECT_EQ(index.read(1), encode_jpeg(expected, 90));
 }
 
+TEST(Pack, ShowsAModelThatKeepsTheAspectTheSamePixels) {
+  const TempDir dir;
+  write_pictures(dir);
+  PackOptions options;
+  options.size = 26;  // some are smaller
+  options.format = PackFormat::kRaw;
+  pack(dir, dir / "out", options);
+  LoadOptions kept;
+  kept.framing = {20, 26, /*keep_aspect=*/true};
+  EXPECT_EQ(load_images(dir / "out", kept).pixels, load_images(dir / "in", kept).pixels);
+}
+
 TEST(Pack, WritesTheSameBytesOnAnyNumberOfThreads) {
   const TempDir dir;
   write_pictures(dir, 60);

@@ -1,4 +1,4 @@
-// Raw pixels with a size: the P6 form of PPM, only for pictures in shards, where decoding should cost nothing.
+// Raw pixels with a size: the P6 form of PPM, only for pictures in shards, so that nothing has to be decoded.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,7 @@
 // Pictures into tar shards (shard_index.h), so that a set of any size is a few large files.
 //
-// A network file system opens a thousand files a second at best, and a model is shown far fewer pixels than a camera
-// takes: packing once makes every later pass cheap. The shards depend on the pictures and the options alone, not on
-// threads or time.
+// Opening a file is slow on a network disk, and a model is shown far fewer pixels than a camera takes: packing once
+// makes every later pass cheap. The shards depend on the pictures and the options alone, not on threads or time.
 #pragma once
 
 #include <cstdint>
