@@ -1,12 +1,15 @@
 // Pictures packed into shards, with the real program: whatever is done with a folder can be done with them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "tests/support/program.h"
+#include "tests/support/watched_program.h"
 
 namespace tributary {
 namespace {
@@ -76,6 +79,37 @@ TEST_F(ShardsJourney, PackingTellsOfPicturesThatAreSetAside) {
                         "PNG or WebP file); set aside, 1 of 21\n"));
   EXPECT_THAT(packed.out, HasSubstr("out: 20 pictures in 1 shard"));
   EXPECT_TRUE(fs::exists(folder_ / "out/out-000000.tar"));
+}
+
+TEST_F(ShardsJourney, KilledOrAskedToStopPackingLeavesAllOrNothing) {
+  expect_success("data make digits digits --pictures 900 --test-pictures 10");
+  const std::string command = "data pack --data digits/street/train-images.idx --format raw --shard-megabytes 1 --out ";
+  expect_success(command + "whole/out");
+  const auto content = [](const std::string& folder) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::directory_iterator(folder))
+      files[entry.path().filename().string()] = file_text(entry.path().string());
+    return files;
+  };
+  const auto whole = content(folder_ / "whole/out");
+  EXPECT_EQ(whole.size(), 4u);
+  const int64_t changes = test::run_watched(folder_.path(), command + "counted/out").changes;
+  ASSERT_GT(changes, 4);
+  for (const int signal : {SIGKILL, SIGTERM})
+    for (const int64_t after : {int64_t{1}, changes / 2, changes - 2, changes - 1}) {
+      SCOPED_TRACE(std::to_string(signal) + " after " + std::to_string(after) + " of " + std::to_string(changes));
+      const test::Ending ending = test::run_watched(folder_.path(), command + "cut/out", test::Blow{after, signal});
+      EXPECT_TRUE(ending.code == 0 || ending.code == 128 + signal) << ending.code << ending.err;
+      if (fs::exists(folder_ / "cut/out")) {
+        EXPECT_EQ(content(folder_ / "cut/out"), whole);
+      } else if (signal == SIGTERM) {
+        EXPECT_FALSE(fs::exists(folder_ / "cut"));
+      }
+      if (!fs::exists(folder_ / "cut/out")) expect_success(command + "cut/out");
+      EXPECT_EQ(content(folder_ / "cut/out"), whole);
+      EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "cut"), {}), 1) << "what was killed is still there";
+      fs::remove_all(folder_ / "cut");
+    }
 }
 
 }  // namespace

@@ -186,7 +186,7 @@ TEST(Pack, RefusesAPlaceThatIsTaken) {
   EXPECT_THAT(test::message_of<InputError>([&] { pack(dir, dir / "full/notes.txt", {}); }),
               HasSubstr("not an empty folder"));
   EXPECT_THAT(names_in(dir / "full"), ElementsAre("notes.txt"));
-  dir.write("killed/.tributary-999999999-0.tmp", "half a shard");
+  dir.write("killed/.tributary-999999999-folder.tmp/killed-000000.tar", "half a shard");
   EXPECT_EQ(pack(dir, dir / "killed", {}).pictures, 23) << "what a killed program left is no obstacle";
   EXPECT_THAT(names_in(dir / "killed"), ElementsAre("killed-000000.tar"));
 }

@@ -1,7 +1,5 @@
 #include "tributary/data/pack.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -12,6 +10,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/staged_folder.h"
 #include "tributary/base/text.h"
 #include "tributary/base/threads.h"
 #include "tributary/data/decode_ppm.h"
@@ -27,31 +26,8 @@ namespace fs = std::filesystem;
 namespace tributary {
 namespace {
 
-// A folder for shards; what had to be made for it goes again unless it is kept.
-class NewFolder {
- public:
-  explicit NewFolder(const std::string& path) {
-    std::error_code error;
-    for (fs::path missing = fs::absolute(path).lexically_normal(); !fs::exists(missing, error);
-         missing = missing.parent_path())
-      made_.push_back(missing.string());
-    make_folder(path);
-  }
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
-  ~NewFolder() {
-    for (const std::string& path : made_) ::rmdir(path.c_str());
-  }
-  void keep() { made_.clear(); }
-
- private:
-  std::vector<std::string> made_;  // the deepest first
-};
-
 std::string last_part(const std::string& folder) {
-  fs::path path = fs::absolute(folder).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  const std::string name = path.filename().string();
+  const std::string name = fs::path(absolute_path(folder)).filename().string();
   return name.empty() ? "shards" : name;
 }
 
@@ -113,11 +89,11 @@ Prepared prepare(const PictureSource& source, int64_t index, const PackOptions& 
   }
 }
 
-// The shards as they grow, one after the other, each beside its place.
+// The shards as they grow, one after the other.
 class ShardsWriter {
  public:
-  ShardsWriter(const std::string& folder, const std::vector<std::string>& classes, int64_t shard_bytes)
-      : stem_(folder + "/" + last_part(folder)), shard_bytes_(shard_bytes) {
+  ShardsWriter(std::string folder, std::string stem, const std::vector<std::string>& classes, int64_t shard_bytes)
+      : folder_(std::move(folder)), stem_(std::move(stem)), shard_bytes_(shard_bytes) {
     // Numbers are no names: a model that has names takes them as they come.
     if (classes == numbered_classes(static_cast<int64_t>(classes.size()))) return;
     for (const std::string& name : classes) {
@@ -131,32 +107,34 @@ class ShardsWriter {
   // `label` of -1 is none.
   void add(const std::string& key, const Prepared& picture, int64_t label) {
     const auto needed = static_cast<int64_t>(picture.bytes.size()) + 4 * kTarBlock;
-    if (shards_.empty() || shards_.back().size() + needed > shard_bytes_) begin();
-    if (label >= 0) shards_.back().add(key + ".cls", std::to_string(label));
-    shards_.back().add(fmt::format("{}.{}", key, picture.ending), picture.bytes);
+    if (!shard_ || shard_->size() + needed > shard_bytes_) begin();
+    if (label >= 0) shard_->add(key + ".cls", std::to_string(label));
+    shard_->add(fmt::format("{}.{}", key, picture.ending), picture.bytes);
   }
 
-  void finish(PackedShards& result) {
-    if (!shards_.empty()) shards_.back().finish();
-    for (TarWriter& shard : shards_) {
-      shard.place();
-      result.bytes += shard.size();
-    }
-    result.files = std::move(files_);
+  void finish() {
+    if (!shard_) return;
+    shard_->finish();
+    shard_->place();
+    bytes_ += shard_->size();
+    shard_.reset();
   }
+
+  const std::vector<std::string>& names() const { return names_; }
+  int64_t bytes() const { return bytes_; }
 
  private:
   void begin() {
-    if (!shards_.empty()) shards_.back().finish();
-    files_.push_back(fmt::format("{}-{:06}.tar", stem_, shards_.size()));
-    shards_.emplace_back(files_.back());
-    if (!classes_.empty()) shards_.back().add(kClassesMember, std::string_view(classes_));
+    finish();
+    names_.push_back(fmt::format("{}-{:06}.tar", stem_, names_.size()));
+    shard_.emplace(folder_ + "/" + names_.back());
+    if (!classes_.empty()) shard_->add(kClassesMember, std::string_view(classes_));
   }
 
-  std::string stem_, classes_;
-  int64_t shard_bytes_;
-  std::vector<TarWriter> shards_;
-  std::vector<std::string> files_;
+  std::string folder_, stem_, classes_;
+  int64_t shard_bytes_, bytes_ = 0;
+  std::optional<TarWriter> shard_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace
@@ -173,8 +151,8 @@ void require_packable(const std::string& folder) {
 PackedShards pack_pictures(const PictureSource& source, const std::string& path, const std::string& folder,
                            const PackOptions& options) {
   require_packable(folder);
-  NewFolder made(folder);  // before the writer: goes after the writer's files
-  ShardsWriter writer(folder, source.classes, options.shard_bytes);
+  StagedFolder staging(folder);
+  ShardsWriter writer(staging.path(), last_part(folder), source.classes, options.shard_bytes);
   const int threads = options.threads > 0 ? options.threads : hardware_threads();
   // What is prepared at once bounds the memory; it is written in the order of the source.
   std::vector<Prepared> prepared(static_cast<size_t>(8 * threads));
@@ -199,9 +177,11 @@ PackedShards pack_pictures(const PictureSource& source, const std::string& path,
     }
   }
   check_bad_share(path, result.set_aside, source.names.size(), options.max_bad_share);
+  writer.finish();
   check_interrupt();
-  writer.finish(result);
-  made.keep();
+  staging.place(writer.names());
+  for (const std::string& name : writer.names()) result.files.push_back((fs::path(folder) / name).string());
+  result.bytes = writer.bytes();
   return result;
 }
 

@@ -38,7 +38,7 @@ void require_packable(const std::string& folder);
 // Writes the pictures of `path`, which were found before, to FOLDER/NAME-000000.tar, … where NAME is the folder's own;
 // with .cls files and the names of the classes if the source has labels. A picture is called by its number and its old
 // name. As JPEG, pictures that need no resizing are taken over as they are, whatever their format. All shards appear at
-// the end, at once; before, or after an error, nothing does.
+// the end, in a new folder all at once; before, or after an error, nothing does.
 PackedShards pack_pictures(const PictureSource& source, const std::string& path, const std::string& folder,
                            const PackOptions& options);
 
