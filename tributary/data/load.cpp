@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -69,16 +70,19 @@ std::vector<std::optional<std::string>> reasons_of(int64_t count, int threads, D
   return reasons;
 }
 
-// Reads the pictures `good` of a source one at a time, whenever asked. All of them could be read before.
+// Reads the pictures `good` of a source one at a time, whenever asked. All of them could be read before. Copies of a
+// set share what this knows.
 std::function<void(int64_t, uint8_t*)> reader_of(PictureSource source, std::vector<int64_t> good,
                                                  const std::string& path, const LoadOptions& options) {
-  return [source = std::move(source), good = std::move(good), path, options](int64_t i, uint8_t* to) {
-    const int64_t index = good[static_cast<size_t>(i)];
+  const auto shared = std::make_shared<const PictureSource>(std::move(source));
+  const auto numbers = std::make_shared<const std::vector<int64_t>>(std::move(good));
+  return [shared, numbers, path, options](int64_t i, uint8_t* to) {
+    const int64_t index = (*numbers)[static_cast<size_t>(i)];
     try {
-      decode_to(to, source, index, options);
+      decode_to(to, *shared, index, options);
     } catch (const PictureError& error) {
       work_error("{} cannot be read any more ({}); leave the pictures alone while they are worked with",
-                 source.path ? source.path(index) : "a picture of " + path, error.what());
+                 shared->path ? shared->path(index) : "a picture of " + path, error.what());
     }
   };
 }
@@ -115,8 +119,8 @@ LabelledImages decode_all(const std::string& path, PictureSource source, const L
   if (kept) {
     set.pixels.resize(set.names.size() * bytes);
   } else {
-    source.names.clear();
-    source.names.shrink_to_fit();
+    source.names = {};
+    source.labels = {};
     set.read = reader_of(std::move(source), std::move(good), path, options);
   }
   if (set_aside != nullptr) set_aside->insert(set_aside->end(), bad.begin(), bad.end());
