@@ -234,6 +234,7 @@ TEST(Shards, MayBeMoreThanFilesCanBeOpen) {
   const ImageSet set = load_images(dir / "s", streamed);
   const auto open = std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
   EXPECT_LT(open, 150);
+  EXPECT_TRUE(std::is_sorted(set.names.begin(), set.names.end())) << "whatever the folder's own order is";
   EXPECT_EQ(all_pixels(set), load_images(dir / "s", small()).pixels);
 }
 
