@@ -62,7 +62,7 @@ class Adapt : public Command {
                  "source_C.pt; give at "
                  "least one");
     table_.text("", "target", &target_,
-                "unlabelled pictures: a folder, a list file, NAME-images.idx or digits in a .mat file");
+                "unlabelled pictures: a folder, a list file, tar shards, NAME-images.idx or digits in a .mat file");
     table_.text("", "run", &run_, "folder for the run; runs/DOMAIN, after the target, if not given").transient();
     table_.text("", "test", &test_,
                 "labelled pictures of the target, only to show the accuracy after every round; no method sees them");

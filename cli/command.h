@@ -17,6 +17,12 @@ namespace tributary::cli {
 
 class Together;
 
+// The options of an action of a command that has several.
+struct FurtherOptions {
+  std::string action, example;
+  const OptionTable& options;
+};
+
 class Command {
  public:
   virtual ~Command() = default;
@@ -30,6 +36,7 @@ class Command {
   virtual const Together* together() const { return nullptr; }
   // Its options, for the reference page.
   virtual const OptionTable& options() const = 0;
+  virtual std::vector<FurtherOptions> further_options() const { return {}; }
 };
 
 std::unique_ptr<Command> make_demo();

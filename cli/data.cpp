@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/pack.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
@@ -65,7 +66,9 @@ void show(const Benchmark& benchmark, const std::vector<DomainCheck>& checks) {
 class Data : public Command {
  public:
   std::string name() const override { return "data"; }
-  std::string summary() const override { return "Make data sets, and check those of benchmarks"; }
+  std::string summary() const override {
+    return "Make data sets, check those of benchmarks and pack pictures into shards";
+  }
   std::string example() const override { return "tributary data make digits digits/ --pictures 1000"; }
 
   void declare(CLI::App& app) override {
@@ -88,12 +91,18 @@ class Data : public Command {
     check_->add_option("folder", folder_, "where its domains are; a .toml file says so itself");
     check_table_.flag("", "json", &json_, "print the result as JSON").transient();
     check_table_.add_to(*check_);
+    pack_.declare(app);
   }
 
   const OptionTable& options() const override { return table_; }
+  std::vector<FurtherOptions> further_options() const override {
+    return {{"pack", "tributary data pack --data photos/ --size 256 --out shards/photos", pack_.options()}};
+  }
 
   void run() override {
-    if (check_->parsed())
+    if (pack_.chosen())
+      pack_.run();
+    else if (check_->parsed())
       check();
     else
       make_all_digits();
@@ -160,6 +169,7 @@ class Data : public Command {
   std::string benchmark_, folder_;
   bool json_ = false;
   OptionTable check_table_;
+  Pack pack_;
 };
 
 }  // namespace

@@ -23,7 +23,8 @@ class Evaluate : public Command {
     common_.declare(table_);
     table_
         .text("", "data", &data_path_,
-              "labelled pictures: class folders, a list with labels, NAME-images.idx or digits in a .mat file")
+              "labelled pictures: class folders, a list with labels, tar shards, NAME-images.idx or digits in a .mat "
+              "file")
         .transient();
     table_.text("", "rule", &rule_, "how to combine several models: mean_prob, mean_logit or vote");
     data_.declare(table_);

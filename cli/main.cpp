@@ -59,9 +59,13 @@ int run(cli::Command& command) {
 int print_reference(const std::vector<std::unique_ptr<cli::Command>>& commands) {
   std::cout << "# Options\n\nWritten by `tributary options`. Every option is a flag, and a key of the TOML file given "
                "with `--config`; flags win.\n";
-  for (const auto& command : commands)
+  for (const auto& command : commands) {
     std::cout << fmt::format("\n## tributary {}\n\n{}. For example: `{}`\n\n{}", command->name(), command->summary(),
                              command->example(), command->options().to_markdown());
+    for (const cli::FurtherOptions& further : command->further_options())
+      std::cout << fmt::format("\n### tributary {} {}\n\nFor example: `{}`\n\n{}", command->name(), further.action,
+                               further.example, further.options.to_markdown());
+  }
   return 0;
 }
 

@@ -25,7 +25,7 @@ class Predict : public Command {
     data_.max_bad = 1;  // here a bad picture hurts no other
     table_
         .text("", "data", &data_path_,
-              "pictures: a folder, a list file, a picture, NAME-images.idx or digits in a .mat file")
+              "pictures: a folder, a list file, a picture, tar shards, NAME-images.idx or digits in a .mat file")
         .transient();
     table_.text("", "out", &out_, "file to write; standard output if not given").transient();
     table_.text("", "rule", &rule_, "how to combine several models: mean_prob, mean_logit or vote");

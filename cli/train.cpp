@@ -29,8 +29,9 @@ class Train : public Command {
   void declare(CLI::App& app) override {
     common_.declare(table_);
     table_.integer("", "seed", &seed_, 0, INT64_MAX, "seed of every random number");
-    table_.text("train", "data", &data_path_,
-                "labelled pictures: class folders, a list with labels, NAME-images.idx or digits in a .mat file");
+    table_.text(
+        "train", "data", &data_path_,
+        "labelled pictures: class folders, a list with labels, tar shards, NAME-images.idx or digits in a .mat file");
     table_.text("train", "validation", &validation_path_,
                 "labelled pictures of the same domain that choose the best iterate");
     table_.text("train", "out", &out_, "model file to write").transient();

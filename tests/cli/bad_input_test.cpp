@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/support/program.h"
+#include "tests/support/tar.h"
 
 namespace tributary {
 namespace {
@@ -76,6 +77,7 @@ class BadInput : public ::testing::TestWithParam<Case> {
     folder_->write("broken.toml", "[adapt\n");
     folder_->write("unfinished/config.toml", "seed = 0\n");
     write_hostile_files();
+    write_hostile_shards(png);
   }
   // Files whose first bytes promise what the rest does not hold.
   static void write_hostile_files() {
@@ -101,6 +103,22 @@ class BadInput : public ::testing::TestWithParam<Case> {
         41);
     folder_->write("bomb/a.png", png);
     folder_->write("bomb/b.png", png);
+  }
+  static void write_hostile_shards(const std::string& png) {
+    const std::string good = test::tar_of({{"a.png", png}, {"b.png", png}});
+    folder_->write("good.tar", good);
+    folder_->write("cut.tar", good.substr(0, good.size() / 2));
+    folder_->write("no-end.tar", good.substr(0, good.size() - 1024));
+    folder_->write("flipped.tar", std::string(good).replace(0, 1, "z"));
+    folder_->write("endless.tar", tar_header("a.png", int64_t{1} << 32, TarWritten::kRegular) + test::tar_end());
+    folder_->write("outside.tar", test::tar_of({{"../../a.png", png}}));
+    folder_->write("escape.tar", test::tar_of({{"a\x1b[2J.png", png}}));
+    folder_->write("twice.tar", test::tar_of({{"a.png", png}, {"a.png", png}}));
+    folder_->write("letters.tar", test::tar_of({{"a.png", png}, {"a.cls", "mug"}}));
+    folder_->write("many-classes.tar", test::tar_of({{"a.png", png}, {"a.cls", "10"}}));
+    folder_->write("no-pictures.tar", test::tar_of({{"a.txt", "x"}}));
+    folder_->write("ppm/a.ppm", "P6\n1 1\n255\n123");
+    folder_->write("sparse.tar", test::tar_member("a.png", png, 'S') + test::tar_end());
   }
   static void TearDownTestSuite() {
     delete folder_;
@@ -252,6 +270,33 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"TrainOnPicturesWithoutFolders", "train --data bomb --out x.safetensors", "outside of any class folder"},
         Case{"DistillIntoAFolder", "distill good.safetensors --target three --out empty", "empty"},
         Case{"DistillOnNothing", "distill good.safetensors --target nowhere --out x.safetensors", "nowhere"},
+        Case{"ShardCutShort", "adapt " GOOD " --target cut.tar", "cut.tar is cut short"},
+        Case{"ShardWithoutItsEnd", "adapt " GOOD " --target no-end.tar", "no-end.tar ends without the mark of its end"},
+        Case{"ShardWithAFlippedBit", "adapt " GOOD " --target flipped.tar", "flipped.tar is not a tar archive"},
+        Case{"ShardOfAnImpossibleSize", "adapt " GOOD " --target endless.tar", "a.png needs 4,294,967,296 bytes"},
+        Case{"ShardThatLeadsOutside", "adapt " GOOD " --target outside.tar", "leads outside (../../a.png)"},
+        Case{"ShardThatClearsTheScreen", "adapt " GOOD " --target escape.tar", "control characters (a?[2J.png)"},
+        Case{"ShardWithAKeyTwice", "adapt " GOOD " --target twice.tar", "a.png is the second picture"},
+        Case{"ShardWithoutPictures", "adapt " GOOD " --target no-pictures.tar", "no-pictures.tar holds no pictures"},
+        Case{"ShardOfASparseFile", "adapt " GOOD " --target sparse.tar", "a.png is a sparse file"},
+        Case{"ShardsThatAreMissing", "adapt " GOOD " --target 'x-{000000..000003}.tar'", "x-000000.tar does not exist"},
+        Case{"ShardWithAClassInLetters", "evaluate good.safetensors --data letters.tar", "a.cls holds 'mug'"},
+        Case{"ShardWithTooManyClasses", "evaluate good.safetensors --data many-classes.tar", "a.png has label 10"},
+        Case{"ShardWithoutLabels", "evaluate good.safetensors --data good.tar", "a.png has no label"},
+        Case{"RawPixelsOutsideOfShards", "adapt " GOOD " --target ppm", "ppm holds no pictures"},
+        Case{"PackNothing", "data pack --out x", "--data"}, Case{"PackNowhere", "data pack --data three", "--out"},
+        Case{"PackIntoAFullFolder", "data pack --data three --out other-folder", "other-folder is already there"},
+        Case{"PackIntoAFile", "data pack --data three --out file", "file is already there"},
+        Case{"PackBelowAFile", "data pack --data three --out file/x", "file/x"},
+        Case{"PackAMissingFolder", "data pack --data nowhere --out x", "nowhere does not exist"},
+        Case{"PackAnEmptyFolder", "data pack --data empty --out x", "empty holds no pictures"},
+        Case{"PackBadPictures", "data pack --data bad-pictures --out x/y/z", "bad-pictures/truncated.png"},
+        Case{"PackLabelsThatAreNot", "data pack --data one-picture --labels --out x", "outside of any class folder"},
+        Case{"PackAnUnknownFormat", "data pack --data three --out x --format gif", "gif"},
+        Case{"PackOfNoQuality", "data pack --data three --out x --quality 0", "--quality 0"},
+        Case{"PackOfANegativeSize", "data pack --data three --out x --size -1", "--size -1"},
+        Case{"PackOfEmptyShards", "data pack --data three --out x --shard-megabytes 0", "--shard-megabytes 0"},
+        Case{"PackADamagedShard", "data pack --data cut.tar --out x", "cut.tar is cut short"},
         Case{"DemoUnknownTarget", "demo --target mars", "mars"},
         Case{"NoGpuHere", "demo --device cuda --pictures 20", "--device cuda"}),
     [](const ::testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });

@@ -11,6 +11,7 @@
 
 #include "tests/support/mat.h"
 #include "tests/support/pictures.h"
+#include "tests/support/tar.h"
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
 #include "tributary/data/idx.h"
@@ -376,6 +377,26 @@ TEST(OwnBenchmark, IsReadFromToml) {
   EXPECT_EQ(locate(parts, parts.domains[1], "").missing, (dir / "photos/both.mat:valid") + " does not exist");
   fs::rename(dir / "photos/north", dir / "photos/elsewhere");
   EXPECT_EQ(locate(own, own.domains[0], "").missing, (dir / "photos/north") + " does not exist");
+}
+
+TEST(OwnBenchmark, MayHaveItsDomainsInShards) {
+  const TempDir dir;
+  const auto shard = [](const std::string& label) {
+    return test::tar_of({{"__classes__", "bike\nmug\n"}, {"1.png", "not opened"}, {"1.cls", label}});
+  };
+  dir.write("a/a-0.tar", shard("0"));
+  dir.write("a/a-1.tar", shard("1"));
+  dir.write("b.tar", shard("0"));
+  const Benchmark own = benchmark(dir.write("own.toml",
+                                            "[benchmark]\nname = \"own\"\narchitecture = \"lenet\"\n"
+                                            "[[domain]]\nname = \"a\"\ntrain = \"a\"\ntest = \"a/a-{0..1}.tar\"\n"
+                                            "[[domain]]\nname = \"b\"\ntrain = \"b.tar\"\n"));
+  const std::vector<DomainCheck> checks = check_domains(own, "");
+  EXPECT_EQ(checks[0].problem, "");
+  EXPECT_EQ(checks[0].train_pictures, 2);
+  EXPECT_EQ(checks[0].test_pictures, 2);
+  EXPECT_EQ(checks[1].train_pictures, 1);
+  EXPECT_EQ(checks[1].classes, (std::vector<std::string>{"bike", "mug"}));
 }
 
 TEST(OwnBenchmark, SaysWhatIsWrongInItsFile) {

@@ -185,7 +185,7 @@ void remove_leftovers(const std::string& folder) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(kTemporary) || !name.ends_with(".tmp")) continue;
     const int owner = std::atoi(name.c_str() + std::string_view(kTemporary).size());
-    if (owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH) fs::remove(entry.path(), error);
+    if (owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH) remove_folder(entry.path().string());
   }
 }
 

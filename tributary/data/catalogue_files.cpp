@@ -11,6 +11,8 @@
 #include "tributary/data/list_file.h"
 #include "tributary/data/listing.h"
 #include "tributary/data/packed_file.h"
+#include "tributary/data/shard_index.h"
+#include "tributary/data/shard_paths.h"
 
 namespace fs = std::filesystem;
 
@@ -70,7 +72,7 @@ std::string find_list(const fs::path& root, const std::string& name, std::string
 
 DomainData locate_paths(const Domain& domain) {
   for (const std::string& path : {domain.train, domain.test})
-    if (!is_folder(path) && !is_file(file_of(path))) return {"", "", path + " does not exist"};
+    if (!is_folder(path) && !is_file(file_of(path)) && !is_shards_path(path)) return {"", "", path + " does not exist"};
   return {domain.train, domain.test, ""};
 }
 
@@ -87,9 +89,16 @@ Part read_packed_part(const std::string& path) {
   return {pictures, numbered_classes(*std::max_element(labels.begin(), labels.end()) + 1)};
 }
 
+// The classes of shards count as numbers even where they are named: a test part may lack the pictures of one.
+Part read_shards_part(const std::string& path) {
+  ShardIndex index = index_labelled_shards(path, {}, /*threads=*/0);
+  return {static_cast<int64_t>(index.pictures.size()), std::move(index.classes)};
+}
+
 Part read_part(const std::string& path) {
   const PathKind kind = kind_of_path(path);
   if (kind == PathKind::kPacked) return read_packed_part(path);
+  if (kind == PathKind::kShards) return read_shards_part(path);
   if (kind == PathKind::kPicture) input_error("{} is a single picture; name a folder of class folders", path);
   const bool named = kind == PathKind::kFolder;
   Listing listing = named ? list_class_folders(path, {}) : list_from_labelled_file(path, "", {});

@@ -10,6 +10,7 @@
 #include "tributary/base/error.h"
 #include "tributary/data/decode.h"
 #include "tributary/data/packed_file.h"
+#include "tributary/data/shard_paths.h"
 
 namespace fs = std::filesystem;
 
@@ -78,22 +79,10 @@ std::vector<std::string> without(std::vector<std::string> names, std::vector<std
   return rest;
 }
 
-void check_classes(const std::string& folder, const std::vector<std::string>& found,
-                   const std::vector<std::string>& expected) {
-  const std::vector<std::string> missing = without(expected, found);
-  const std::vector<std::string> unknown = without(found, expected);
-  if (missing.empty() && unknown.empty()) return;
-  std::string message =
-      fmt::format("{} has {} but the model knows {}", folder, count_of(found.size(), "class folder", "class folders"),
-                  count_of(expected.size(), "class", "classes"));
-  if (!missing.empty()) message += "; missing: " + some_of(missing);
-  if (!unknown.empty()) message += "; unknown to the model: " + some_of(unknown);
-  throw InputError(message);
-}
-
 }  // namespace
 
 PathKind kind_of_path(const std::string& path) {
+  if (is_shards_path(path)) return PathKind::kShards;
   std::error_code error;
   const fs::file_status status = fs::status(file_of(path), error);
   if (!fs::exists(status)) input_error("{} does not exist; check the path", path);
@@ -109,7 +98,8 @@ PathKind kind_of_path(const std::string& path) {
   const std::span<const char> bytes(start.data(), static_cast<size_t>(file.gcount()));
   if (looks_like_picture({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()})) return PathKind::kPicture;
   if (std::find(bytes.begin(), bytes.end(), '\0') != bytes.end())
-    input_error("{} is no picture, no IDX or .mat file and no list of pictures; name one of these or a folder", path);
+    input_error("{} is no picture, no IDX, .mat or tar file and no list of pictures; name one of these or a folder",
+                path);
   return PathKind::kList;
 }
 
@@ -136,7 +126,7 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
   Listing listing;
   for (const fs::path& entry : folders) listing.classes.push_back(entry.filename().string());
   if (!expected.empty()) {
-    check_classes(folder, listing.classes, expected);
+    check_classes(folder, "class folder", "class folders", listing.classes, expected);
     listing.classes = expected;
   }
   for (const fs::path& entry : folders) {
@@ -151,6 +141,18 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
   if (listing.pictures.empty())
     input_error("{} holds no pictures (.jpg, .jpeg, .png or .webp); name a folder that does", folder);
   return listing;
+}
+
+void check_classes(const std::string& path, const char* one, const char* many, const std::vector<std::string>& found,
+                   const std::vector<std::string>& expected) {
+  const std::vector<std::string> missing = without(expected, found);
+  const std::vector<std::string> unknown = without(found, expected);
+  if (missing.empty() && unknown.empty()) return;
+  std::string message = fmt::format("{} has {} but the model knows {}", path, count_of(found.size(), one, many),
+                                    count_of(expected.size(), "class", "classes"));
+  if (!missing.empty()) message += "; missing: " + some_of(missing);
+  if (!unknown.empty()) message += "; unknown to the model: " + some_of(unknown);
+  throw InputError(message);
 }
 
 std::vector<std::string> numbered_classes(int64_t count) {

@@ -1,8 +1,8 @@
 // Which pictures a path stands for, before any of them is opened.
 //
-// A person names a folder of class folders, a flat folder, a text file that lists pictures, a single picture or a
-// file of many; this decides which of them it is and lists the pictures in an order that depends on names alone. A
-// folder gives the same order with labels and without, so that predictions line up with labels.
+// A person names a folder of class folders, a flat folder, a text file that lists pictures, a single picture, a file of
+// many or tar shards; this decides which of them it is and lists the pictures in an order that depends on names alone.
+// A folder gives the same order with labels and without, so that predictions line up with labels.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tributary {
 
-enum class PathKind { kFolder, kPicture, kPacked, kList };
+enum class PathKind { kFolder, kPicture, kPacked, kList, kShards };
 
 struct ListedPicture {
   std::string name;    // as given: the folder's path and below, or as the list has it
@@ -34,6 +34,11 @@ Listing list_folder(const std::string& folder);
 // The pictures of a folder whose sub-folders are classes, in the order of list_folder. The classes are the folders'
 // names, sorted; or `expected`, which the names must then equal.
 Listing list_class_folders(const std::string& folder, const std::vector<std::string>& expected);
+
+// An InputError that says how `found`, the classes of `path`, differ from `expected`, those of a model; their order
+// does not matter. `one` and `many` are what they are called: "class folder", "class folders".
+void check_classes(const std::string& path, const char* one, const char* many, const std::vector<std::string>& found,
+                   const std::vector<std::string>& expected);
 
 // Class names "0" .. "count - 1".
 std::vector<std::string> numbered_classes(int64_t count);

@@ -13,6 +13,7 @@
 #include "tributary/base/framing.h"
 #include "tributary/data/image_set.h"
 #include "tributary/data/picture.h"
+#include "tributary/data/set_aside.h"
 
 namespace tributary {
 
@@ -25,11 +26,6 @@ struct LoadOptions {
   int64_t memory = -1;                             // bytes of decoded pictures; -1: half of what the machine has free
   int64_t gpu_memory = -1;                         // the same of a GPU
   int64_t feature_memory = -1;                     // bytes of features in memory; -1: half of what the device has free
-};
-
-struct SetAside {
-  std::string path;
-  std::string reason;  // "truncated JPEG"
 };
 
 // The pictures of a folder (all levels; class folders mean nothing here), a list file, a picture file, an IDX images

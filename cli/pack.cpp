@@ -1,0 +1,59 @@
+#include "cli/pack.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "tributary/base/error.h"
+#include "tributary/base/interrupt.h"
+#include "tributary/base/text.h"
+#include "tributary/data/picture_source.h"
+
+namespace tributary::cli {
+
+void Pack::declare(CLI::App& data) {
+  action_ = data.add_subcommand("pack", "Write pictures to tar shards, in the layout of WebDataset");
+  table_.text("", "data", &data_path_, "pictures: a folder, a list file, NAME-images.idx, a .mat file or shards");
+  table_.text("", "out", &out_, "folder to write to, which gives the shards their name; new or empty");
+  table_.integer("", "size", &options_.size, 0, 4096,
+                 "pixels of the shorter side; smaller pictures stay as they are, and with 0 all of them");
+  table_.choice("", "format", &options_.format, {{"jpeg", PackFormat::kJpeg}, {"raw", PackFormat::kRaw}},
+                "jpeg takes over the files of pictures that need no resizing; raw writes plain pixels (PPM)");
+  table_.integer("", "quality", &quality_, 1, 100, "quality of the JPEGs that are written anew");
+  table_.integer("", "shard_megabytes", &shard_megabytes_, 1, 1000000, "size of a shard, in MiB");
+  table_.flag("", "labels", &labels_, "write the classes too; the pictures must have labels");
+  table_.text("", "root", &root_, "folder that relative paths in a list file start from");
+  table_.number("", "max_bad", &options_.max_bad_share, 0, 1,
+                "share of unreadable pictures that is set aside without giving up");
+  table_.integer("", "threads", &threads_, 0, 1024, "threads on the CPU; 0 takes what the machine has");
+  table_.flag("", "json", &json_, "print the result as JSON").transient();
+  table_.add_to(*action_);
+}
+
+void Pack::run() {
+  catch_interrupts();
+  table_.apply_flags();
+  if (data_path_.empty()) input_error("name the pictures with --data");
+  if (out_.empty()) input_error("name the folder to write to with --out");
+  require_packable(out_);
+  options_.quality = static_cast<int>(quality_);
+  options_.shard_bytes = shard_megabytes_ << 20;
+  options_.threads = static_cast<int>(threads_);
+  const PictureSource source = labels_ ? open_labelled(data_path_, root_, {}, options_.threads)
+                                       : open_pictures(data_path_, root_, options_.threads);
+  const PackedShards packed = pack_pictures(source, data_path_, out_, options_);
+  report_set_aside("data", packed.set_aside, source.size());
+  if (json_) {
+    const nlohmann::json facts = {{"pictures", packed.pictures},
+                                  {"set_aside", packed.set_aside.size()},
+                                  {"classes", source.classes.size()},
+                                  {"bytes", packed.bytes},
+                                  {"shards", packed.files}};
+    std::cout << facts.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    return;
+  }
+  std::cout << fmt::format("{}: {} pictures in {} shard{}, {:.1f} MB\n", out_, thousands(packed.pictures),
+                           thousands(static_cast<int64_t>(packed.files.size())), packed.files.size() == 1 ? "" : "s",
+                           static_cast<double>(packed.bytes) / 1e6);
+}
+
+}  // namespace tributary::cli

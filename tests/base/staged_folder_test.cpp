@@ -1,0 +1,59 @@
+#include "tributary/base/staged_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/support/temp_dir.h"
+#include "tributary/base/files.h"
+
+namespace tributary {
+namespace {
+
+using test::TempDir;
+using ::testing::ElementsAre;
+
+std::vector<std::string> tree(const TempDir& dir) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir.path()))
+    names.push_back(std::filesystem::relative(entry.path(), dir.path()).string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(StagedFolder, AppearsWithEverythingInIt) {
+  for (const bool exists : {false, true}) {
+    const TempDir dir;
+    if (exists) dir.folder("a/out");
+    {
+      StagedFolder staged(dir / "a/out/");
+      for (const char* name : {"one", "two"}) write_file_atomically(staged.path() + "/" + name, name);
+      EXPECT_FALSE(std::filesystem::exists(dir / "a/out/one"));
+      staged.place({"one", "two"});
+    }
+    EXPECT_THAT(tree(dir), ElementsAre("a", "a/out", "a/out/one", "a/out/two"));
+    EXPECT_EQ(read_text(dir / "a/out/two"), "two");
+  }
+}
+
+TEST(StagedFolder, LeavesNothingIfItIsGivenUp) {
+  const TempDir dir;
+  dir.folder("empty");
+  for (const char* out : {"deep/er/out", "empty"}) {
+    StagedFolder staged(dir / out);
+    write_file_atomically(staged.path() + "/one", "x");
+  }
+  EXPECT_THAT(tree(dir), ElementsAre("empty"));
+}
+
+TEST(StagedFolder, OfAKilledProcessIsRemovedByTheNext) {
+  const TempDir dir;
+  dir.write(".tributary-999999999-folder.tmp/one", "x");
+  remove_leftovers(dir.path());
+  EXPECT_TRUE(tree(dir).empty());
+}
+
+}  // namespace
+}  // namespace tributary

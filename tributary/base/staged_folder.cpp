@@ -1,0 +1,66 @@
+#include "tributary/base/staged_folder.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+
+namespace fs = std::filesystem;
+
+namespace tributary {
+namespace {
+
+void move_to(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) == 0) return;
+  input_error("cannot write {}: {}; choose another place", to,
+              std::error_code(errno, std::generic_category()).message());
+}
+
+// The names too should survive a power cut; a file system that cannot promise it is left alone.
+void sync(const std::string& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+std::string absolute_path(const std::string& path) {
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).string();
+}
+
+StagedFolder::StagedFolder(const std::string& folder)
+    : folder_(absolute_path(folder)),
+      exists_(fs::exists(folder_)),
+      home_(exists_ ? folder_ : fs::path(folder_).parent_path().string()),
+      path_(fmt::format("{}/.tributary-{}-folder.tmp", home_, ::getpid())) {
+  for (fs::path missing = home_; !fs::exists(missing); missing = missing.parent_path())
+    made_.push_back(missing.string());
+  remove_folder(path_);  // of a dead process with our number
+  make_folder(path_);
+}
+
+StagedFolder::~StagedFolder() {
+  remove_folder(path_);
+  for (const std::string& path : made_) ::rmdir(path.c_str());
+}
+
+void StagedFolder::place(const std::vector<std::string>& names) {
+  if (exists_) {
+    for (const std::string& name : names) move_to(path_ + "/" + name, folder_ + "/" + name);
+  } else {
+    move_to(path_, folder_);
+  }
+  made_.clear();
+  sync(home_);
+}
+
+}  // namespace tributary

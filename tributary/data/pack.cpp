@@ -1,0 +1,188 @@
+#include "tributary/data/pack.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/base/interrupt.h"
+#include "tributary/base/staged_folder.h"
+#include "tributary/base/text.h"
+#include "tributary/base/threads.h"
+#include "tributary/data/decode_ppm.h"
+#include "tributary/data/encode_jpeg.h"
+#include "tributary/data/listing.h"
+#include "tributary/data/resize.h"
+#include "tributary/data/shard_index.h"
+#include "tributary/data/tar_header.h"
+#include "tributary/data/tar_writer.h"
+
+namespace fs = std::filesystem;
+
+namespace tributary {
+namespace {
+
+std::string last_part(const std::string& folder) {
+  const std::string name = fs::path(absolute_path(folder)).filename().string();
+  return name.empty() ? "shards" : name;
+}
+
+// The number of a picture and what it was called, without what would end the key of a sample or leave its folder.
+std::string key_of(int64_t index, const std::string& name) {
+  std::string stem = name.substr(name.rfind('/') + 1);
+  stem = stem.substr(0, stem.rfind('.'));
+  const bool text = is_utf8(stem);
+  for (char& c : stem) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x21 || byte == 0x7f || c == '.' || (byte >= 0x80 && !text)) c = '_';
+  }
+  return fmt::format("{:08}{}{}", index, stem.empty() ? "" : "-", stem);
+}
+
+// The shorter side brought to `size` pixels, the other one rounded as torchvision's Resize does it.
+Picture shrunk(Picture picture, int64_t size) {
+  const int shorter = std::min(picture.height, picture.width);
+  if (size == 0 || shorter <= size) return picture;
+  const auto scaled = [&](int side) {
+    return static_cast<int>(static_cast<double>(size) * side / static_cast<double>(shorter));
+  };
+  return resize_bilinear(picture, scaled(picture.height), scaled(picture.width));
+}
+
+// A picture as it goes into a shard, or why it does not.
+struct Prepared {
+  std::string_view ending;
+  std::vector<uint8_t> bytes;
+  std::string reason;
+};
+
+std::string_view ending_of(const std::vector<uint8_t>& picture) {
+  switch (picture.front()) {
+    case 0xff:
+      return "jpg";
+    case 0x89:
+      return "png";
+    case 'R':
+      return "webp";
+    default:
+      return "ppm";
+  }
+}
+
+// Every picture is decoded, also one that is taken over as it is: a shard holds only what can be read.
+Prepared prepare(const PictureSource& source, int64_t index, const PackOptions& options) {
+  try {
+    std::vector<uint8_t> file = source.read ? source.read(index) : std::vector<uint8_t>();
+    Picture picture = source.decode(index, file, {options.max_pixels}, {});
+    const bool resized = options.size > 0 && std::min(picture.height, picture.width) > options.size;
+    if (options.format == PackFormat::kJpeg && !resized && !file.empty()) return {ending_of(file), std::move(file), ""};
+    file = {};
+    picture = shrunk(std::move(picture), options.size);
+    if (options.format == PackFormat::kRaw) return {"ppm", encode_ppm(picture), ""};
+    return {"jpg", encode_jpeg(picture, options.quality), ""};
+  } catch (const PictureError& error) {
+    return {"", {}, error.what()};
+  }
+}
+
+// The shards as they grow, one after the other.
+class ShardsWriter {
+ public:
+  ShardsWriter(std::string folder, std::string stem, const std::vector<std::string>& classes, int64_t shard_bytes)
+      : folder_(std::move(folder)), stem_(std::move(stem)), shard_bytes_(shard_bytes) {
+    // Numbers are no names: a model that has names takes them as they come.
+    if (classes == numbered_classes(static_cast<int64_t>(classes.size()))) return;
+    for (const std::string& name : classes) {
+      const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+      if (std::any_of(name.begin(), name.end(), is_control) || !is_utf8(name))
+        input_error("the class {} has a name that is no plain text; rename it", printable(name));
+      classes_ += name + "\n";
+    }
+  }
+
+  // `label` of -1 is none.
+  void add(const std::string& key, const Prepared& picture, int64_t label) {
+    const auto needed = static_cast<int64_t>(picture.bytes.size()) + 4 * kTarBlock;
+    if (!shard_ || shard_->size() + needed > shard_bytes_) begin();
+    if (label >= 0) shard_->add(key + ".cls", std::to_string(label));
+    shard_->add(fmt::format("{}.{}", key, picture.ending), picture.bytes);
+  }
+
+  void finish() {
+    if (!shard_) return;
+    shard_->finish();
+    shard_->place();
+    bytes_ += shard_->size();
+    shard_.reset();
+  }
+
+  const std::vector<std::string>& names() const { return names_; }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  void begin() {
+    finish();
+    names_.push_back(fmt::format("{}-{:06}.tar", stem_, names_.size()));
+    shard_.emplace(folder_ + "/" + names_.back());
+    if (!classes_.empty()) shard_->add(kClassesMember, std::string_view(classes_));
+  }
+
+  std::string folder_, stem_, classes_;
+  int64_t shard_bytes_, bytes_ = 0;
+  std::optional<TarWriter> shard_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+void require_packable(const std::string& folder) {
+  require_writable_target(folder);
+  std::error_code error;
+  if (!fs::exists(folder, error)) return;
+  if (fs::is_directory(folder, error)) remove_leftovers(folder);
+  if (!fs::is_directory(folder, error) || !fs::is_empty(folder, error))
+    input_error("{} is already there and not an empty folder; give another place", folder);
+}
+
+PackedShards pack_pictures(const PictureSource& source, const std::string& path, const std::string& folder,
+                           const PackOptions& options) {
+  require_packable(folder);
+  StagedFolder staging(folder);
+  ShardsWriter writer(staging.path(), last_part(folder), source.classes, options.shard_bytes);
+  const int threads = options.threads > 0 ? options.threads : hardware_threads();
+  // What is prepared at once bounds the memory; it is written in the order of the source.
+  std::vector<Prepared> prepared(static_cast<size_t>(8 * threads));
+  PackedShards result;
+  for (int64_t begin = 0; begin < source.size(); begin += static_cast<int64_t>(prepared.size())) {
+    const int64_t count = std::min(static_cast<int64_t>(prepared.size()), source.size() - begin);
+    parallel_for(count, threads, [&](int64_t i) {
+      check_interrupt();
+      prepared[static_cast<size_t>(i)] = prepare(source, begin + i, options);
+    });
+    for (int64_t i = 0; i < count; ++i) {
+      const auto index = static_cast<size_t>(begin + i);
+      Prepared& picture = prepared[static_cast<size_t>(i)];
+      if (!picture.reason.empty()) {
+        result.set_aside.push_back({source.path ? source.path(begin + i) : source.names[index], picture.reason});
+        continue;
+      }
+      const bool labelled = !source.classes.empty();
+      writer.add(key_of(begin + i, source.names[index]), picture, labelled ? source.labels[index] : -1);
+      ++result.pictures;
+      picture = {};
+    }
+  }
+  check_bad_share(path, result.set_aside, source.names.size(), options.max_bad_share);
+  writer.finish();
+  check_interrupt();
+  staging.place(writer.names());
+  for (const std::string& name : writer.names()) result.files.push_back((fs::path(folder) / name).string());
+  result.bytes = writer.bytes();
+  return result;
+}
+
+}  // namespace tributary
