@@ -13,11 +13,11 @@ import math
 import pathlib
 import sys
 
-# MEASURED on one H200 (LibTorch 2.11, bfloat16, recorded steps), to be measured again:
+# MEASURED on one H200 (LibTorch 2.11, bfloat16, recorded steps):
 #   tributary bench speed --architecture resnet50 --sources 5 --batch B
 # Pictures a second of a training step by rows a pass; every picture counts once for every source and pass it goes through.
-TRAINING_RATE = {4: 2427, 8: 3167, 16: 3916, 32: 4403}
-EVALUATION_RATE = 14894  # pictures a second through one source, the same command
+TRAINING_RATE = {4: 2430, 8: 3226, 16: 3949, 32: 4403}
+EVALUATION_RATE = 15076  # pictures a second through one source, the same command
 DECODING_RATE = 26765  # JPEGs a second on 16 threads, docs/performance.md
 COPY_BANDWIDTH = 4171e9  # bytes a second that a large copy reads and writes, docs/performance.md
 WEIGHT_STEP_SECONDS = 3.7 / (21 * 2000)  # of the domain weights where data is small: Office-31 in docs/performance.md
