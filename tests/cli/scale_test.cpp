@@ -129,18 +129,19 @@ TEST_F(Scale, OwnStatisticsOfEachProcessCostLessThanAPoint) {
 TEST_F(Scale, TorchrunStartsThemToo) {
   const auto python = test::python_with("torch.distributed.run");
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
-  const test::Outcome outcome = run_shell(
-      test::shell_quoted(*python) + " -m torch.distributed.run --nproc_per_node 2 --master_port 0 --no_python " +
-      test::shell_quoted(TRIBUTARY_BINARY) + " " + adaptation("selective", "torchrun") + " --divide rows");
+  const test::Outcome outcome =
+      run_shell(test::shell_quoted(*python) +
+                " -m torch.distributed.run --nproc_per_node 2 --master_port $((20000 + $$ % 10000)) --redirects 1 "
+                "--tee 1 --no_python " +
+                test::shell_quoted(TRIBUTARY_BINARY) + " " + adaptation("selective", "torchrun") + " --divide rows");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   expect_same(alone("selective"), workshop() / "torchrun");
 }
 
 TEST_F(Scale, TwoHostsAreNetworkNamespaces) {
   const std::string script = std::string(TRIBUTARY_SOURCE_DIR) + "/tests/support/two_hosts.sh";
-  const test::Outcome outcome =
-      run_shell("sh " + test::shell_quoted(script) + " " + test::shell_quoted(TRIBUTARY_BINARY) + " " +
-                adaptation("selective", "two-hosts") + " --divide rows");
+  const test::Outcome outcome = run_shell(test::shell_quoted(script) + " " + test::shell_quoted(TRIBUTARY_BINARY) +
+                                          " " + adaptation("selective", "two-hosts") + " --divide rows");
   if (outcome.code == 77) GTEST_SKIP() << "skipped: no network namespaces";
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   expect_same(alone("selective"), workshop() / "two-hosts");
@@ -163,7 +164,7 @@ TEST_F(Scale, BenchSpreadsItsJobs) {
   expect_done(
       "bench digits --pictures 30 --methods source-ens,shot --targets street --source-epochs 1 --epochs 1 "
       "--threads 1 --processes 2 --out table");
-  EXPECT_THAT(test::file_text(workshop() / "table/table.csv"), HasSubstr("SHOT"));
+  EXPECT_THAT(test::file_text(workshop() / "table/table.csv"), HasSubstr("shot,street"));
 }
 
 TEST_F(Scale, BadInputIsSaidOnce) {
@@ -175,6 +176,24 @@ TEST_F(Scale, BadInputIsSaidOnce) {
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("missing.safetensors"));
   EXPECT_FALSE(fs::exists(workshop() / "nothing"));
+}
+
+TEST_F(Scale, AskedToStopAllKeepTheStateAndGoOn) {
+  const test::TempDir place;
+  for (const char* thing : {"data", "signs.safetensors", "handwriting.safetensors"})
+    fs::create_symlink(workshop() / thing, place / thing);
+  const std::string command = adaptation("selective", "run") + " --divide rows --processes 2";
+  const test::Blow blow{5, SIGTERM, 1, [&](pid_t program) {  // when the first round is reported
+                          return metrics_of(place / "run").empty() ? 0 : program;
+                        }};
+  const test::Ending asked = test::run_watched(place.path(), command, blow);
+  ASSERT_TRUE(asked.struck);
+  EXPECT_EQ(asked.code, 143) << asked.err;
+  EXPECT_THAT(asked.err, HasSubstr("the state is kept in run/checkpoint"));
+  const test::Ending gone_on = test::run_watched(place.path(), command);
+  EXPECT_EQ(gone_on.code, 0) << gone_on.err;
+  EXPECT_THAT(gone_on.err, HasSubstr("goes on in round"));
+  expect_same(alone("selective"), place / "run");
 }
 
 // The process of rank `rank` among those that `parent` started; 0 where it is not there.

@@ -75,7 +75,7 @@ c10::intrusive_ptr<c10d::Store> tcp_store(const Place& place, bool server, std::
   options.port = static_cast<uint16_t>(place.port);
   options.isServer = server;
   options.numWorkers = static_cast<size_t>(place.size);
-  options.waitWorkers = server;  // processes on a cluster do not start at once
+  options.waitWorkers = false;  // the group waits for all
   options.timeout = patience;
   try {
     return c10::make_intrusive<c10d::TCPStore>(place.address, options);

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <map>
 
 #include "tributary/base/error.h"
@@ -135,6 +136,7 @@ class Children {
       }
       setpgid(child, child);  // as the child does: whoever comes first
       living_.push_back(child);
+      ranks_[child] = rank;
     }
   }
 
@@ -145,7 +147,7 @@ class Children {
       if (signal == SIGCHLD)
         reap();
       else if (signal != 0)
-        send(signal);
+        pass_on(signal);
       else
         strike();
     }
@@ -159,6 +161,9 @@ class Children {
       const auto found = std::find(living_.begin(), living_.end(), child);
       if (found == living_.end()) continue;
       living_.erase(found);
+      if (WIFSIGNALED(status) && !told_ && asked_ == 0)
+        std::cerr << fmt::format("tributary: rank {} was ended by signal {} ({})\n", ranks_.at(child), WTERMSIG(status),
+                                 strsignal(WTERMSIG(status)));
       note(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     }
   }
@@ -168,6 +173,11 @@ class Children {
     if (code_ == 0) next_blow_ = Clock::now() + seconds(plan_.grace);
     // Once they are made to end, their codes say nothing about the cause.
     if (code_ == 0 || (code_ == kPeerEnded && asked_ == 0)) code_ = code;
+  }
+
+  void pass_on(int signal) {
+    told_ = true;
+    send(signal);
   }
 
   void strike() {
@@ -187,8 +197,10 @@ class Children {
 
   const Launch& plan_;
   std::vector<pid_t> living_;
-  int code_ = 0;   // of the one that is taken for the cause so far
-  int asked_ = 0;  // how often the others were made to end
+  std::map<pid_t, int64_t> ranks_;
+  int code_ = 0;       // of the one that is taken for the cause so far
+  int asked_ = 0;      // how often the others were made to end
+  bool told_ = false;  // somebody asked all to stop
   Clock::time_point next_blow_;
 };
 

@@ -3,6 +3,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/cuda.h>
 
+#include <csignal>
 #include <exception>
 
 #include "tributary/base/error.h"
@@ -119,6 +120,7 @@ class SumUnderWay : public Ranks::Pending {
 World::World(const Place& place, torch::Device device, const ScaleOptions& options)
     : links_(new Links(place, device, options.rank_patience)) {
   Links& links = *links_;
+  std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to ranks that are gone: an error, but no reason to die without a word
   if (device.is_cuda()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
   try {
     if (place.size > 1) links.watch.emplace(place, options.rank_patience, connect_store(place, kMeeting));
