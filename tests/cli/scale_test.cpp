@@ -183,8 +183,8 @@ TEST_F(Scale, AskedToStopAllKeepTheStateAndGoOn) {
   for (const char* thing : {"data", "signs.safetensors", "handwriting.safetensors"})
     fs::create_symlink(workshop() / thing, place / thing);
   const std::string command = adaptation("selective", "run") + " --divide rows --processes 2";
-  const test::Blow blow{5, SIGTERM, 1, [&](pid_t program) {  // when the first round is reported
-                          return metrics_of(place / "run").empty() ? 0 : program;
+  const test::Blow blow{5, SIGTERM, 1, [&](pid_t program) {  // when a round of training is reported
+                          return metrics_of(place / "run").size() < 2 ? 0 : program;
                         }};
   const test::Ending asked = test::run_watched(place.path(), command, blow);
   ASSERT_TRUE(asked.struck);

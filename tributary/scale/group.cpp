@@ -1,6 +1,7 @@
 #include "tributary/scale/group.h"
 
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <cstdlib>
@@ -78,7 +79,9 @@ c10::intrusive_ptr<c10d::Store> tcp_store(const Place& place, bool server, std::
   options.waitWorkers = false;  // the group waits for all
   options.timeout = patience;
   try {
-    return c10::make_intrusive<c10d::TCPStore>(place.address, options);
+    c10::intrusive_ptr<c10d::Store> store = c10::make_intrusive<c10d::TCPStore>(place.address, options);
+    if (!place.met_by_starter) return store;
+    return c10::make_intrusive<c10d::PrefixStore>("tributary/attempt " + place.attempt, store);
   } catch (const std::exception& error) {
     work_error("rank {} of {} does not meet the others at {} port {}: {}", place.rank, place.size, place.address,
                place.port, first_line(error.what()));
@@ -89,8 +92,9 @@ c10::intrusive_ptr<c10d::Store> tcp_store(const Place& place, bool server, std::
 
 c10::intrusive_ptr<c10d::Store> open_store(const Place& place, std::chrono::milliseconds patience) {
   if (place.size == 1) return c10::make_intrusive<c10d::HashStore>();
-  auto store = tcp_store(place, place.rank == 0, patience);
-  if (place.rank == 0) keep_to_loopback(place.address, place.port);
+  const bool server = place.rank == 0 && !place.met_by_starter;
+  auto store = tcp_store(place, server, patience);
+  if (server) keep_to_loopback(place.address, place.port);
   return store;
 }
 

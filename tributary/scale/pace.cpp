@@ -23,7 +23,7 @@ std::optional<Pace::Decision> Pace::ask(const std::function<bool()>& wish) {
 
 void Pace::check_interrupt() {
   if (const auto decision = ask([] { return false; }); decision && decision->signal != 0)
-    throw Interrupted(decision->signal, "interrupted");
+    throw Interrupted(decision->signal);
 }
 
 }  // namespace tributary

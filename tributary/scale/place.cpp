@@ -129,6 +129,9 @@ Place read_place(const Environment& environment) {
         "{} is {}, but MASTER_PORT does not say where the processes meet; set it to a free port of rank 0's "
         "machine, the same for all",
         starter->size, place.size);
+  // torchrun starts processes that ended anew, and has the store of all attempts in a process of its own.
+  place.met_by_starter = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  if (place.met_by_starter) place.attempt = environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
   return place;
 }
 

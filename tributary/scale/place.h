@@ -16,6 +16,8 @@ struct Place {
   int64_t local_rank = 0;             // among the processes of this machine; the GPU it takes
   std::string address = "127.0.0.1";  // of rank 0's machine; the loopback unless the environment names another
   int port = 0;                       // where rank 0 is met
+  bool met_by_starter = false;        // whoever started the processes has the place where they meet, not rank 0
+  std::string attempt;                // of those starts that share one such place, which it is
   bool given = false;                 // somebody started this process as one of several, be it of one
 };
 
