@@ -6,8 +6,8 @@
 Draws JPEGs of 32 x 32, every one another: a bar pattern for each of ten classes in random colours, thickness and place,
 over noise. They go into shards as WebDataset has them. Two small sources (lenet) are trained on a few of them for one
 epoch, then one round of adaptation runs with at most --memory GiB of decoded pictures, which is less than the set needs
-(count x 3,072 bytes) from 90,000 pictures on. Prints the most memory that `tributary adapt` had, in GiB, its seconds and,
-where the summary has it, how long it waited for pictures. Needs python3-numpy and python3-pil.
+(count x 3,072 bytes) from 90,000 pictures on. Prints the most memory that `tributary adapt` had, in GiB, its seconds and how
+long it waited for pictures. Needs python3-numpy and python3-pil.
 """
 import argparse
 import io
@@ -96,10 +96,10 @@ def main():
         # Of all children so far: `adapt` alone where it is above what came before.
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         summary = json.loads(done.stdout)
-        waiting = summary.get("phases", {}).get("waiting")
+        waiting = summary["waiting_seconds"]
         print(f"{summary['pictures']:,} pictures, {summary['pictures'] * 3 * SIDE**2 / 2**30:.2f} GiB decoded, at most "
               f"{options.memory:g} GiB kept: {peak / 2**20:.2f} GiB at most (before it {before / 2**20:.2f}), "
-              f"{summary['seconds']:.0f} s" + ("" if waiting is None else f", of which {waiting:.1f} s waiting for pictures"))
+              f"{summary['seconds']:.0f} s, of which {waiting:.1f} s waiting for pictures")
         if peak / 2**20 > TARGET_GIB:
             sys.exit(f"more than the {TARGET_GIB} GiB that are allowed")
 
