@@ -303,11 +303,7 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
     input_error("name the folder of {} with --data; {}", chosen.title, chosen.source);
   TableTask task = plan(chosen, options, common, shared);
   task.out = out;
-  if (first) {
-    if (drawn) draw_digits(out + "/data", shared.pictures > 0 ? shared.pictures : 1000);
-    std::filesystem::create_directories(out);
-    remove_leftovers(out);
-  }
+  if (drawn && first) draw_digits(out + "/data", shared.pictures > 0 ? shared.pictures : 1000);
   if (ranks) {
     task.machine = ranks->rank();
     task.machines = ranks->size();
@@ -315,6 +311,11 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
     ranks->meet();
   }
   task.domains = located(chosen, options.data);
+  if (first) {
+    std::filesystem::create_directories(out);
+    remove_leftovers(out);
+  }
+  if (ranks) ranks->meet();
   Progress progress(std::cerr, is_terminal(), common.json || !first);
   const TableResult result = run_table(task, call_program, [&](int64_t done, int64_t total, const std::string& what) {
     progress.line(fmt::format("{}/{}  {}", done, total, what));

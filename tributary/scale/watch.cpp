@@ -160,8 +160,8 @@ void Watch::State::decide(int64_t rank, const std::string& what) {
   if (verdict) return;
   const std::string& host = peers.at(rank).host;
   const bool lost = what.starts_with("is lost");
-  // The lowest rank that is left speaks for all.
-  const bool quiet = place.rank != (rank == 0 ? 1 : 0);
+  // The lowest rank that is left speaks for all; rank 0 for itself, if it failed.
+  const bool quiet = place.rank != (rank == 0 && lost ? 1 : 0);
   verdict = {fmt::format("rank {}{} {}{}", rank, host.empty() ? "" : " on " + host, what, lost ? "; " + advice : ""),
              quiet};
   changed.notify_all();
