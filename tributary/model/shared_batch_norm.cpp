@@ -1,5 +1,6 @@
 #include "tributary/model/shared_batch_norm.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 namespace tributary {
@@ -38,6 +39,8 @@ Statistics statistics_on_host(Ranks& ranks, const Tensor& x, const BatchNormTens
   const Tensor whole_mean = sums.narrow(0, 0, channels) / count;
   const Tensor whole_variance = (sums.narrow(0, channels, channels) / count - whole_mean.square()).clamp_min(0);
   if (tensors.running_mean.defined()) {
+    // As LibTorch's own BatchNorm moves them: passes before this one, whose gradients are still to come, do not mind.
+    const at::AutoDispatchBelowADInplaceOrView unnoticed;
     const auto move = [&](const Tensor& running, const Tensor& now) {
       running.copy_(running.to(torch::kFloat64) * (1 - tensors.momentum) + now * tensors.momentum);
     };
