@@ -18,7 +18,6 @@
 #include "tributary/report/run_summary.h"
 #include "tributary/report/run_watch.h"
 #include "tributary/train/less_memory.h"
-#include "tributary/train/shared_snapshots.h"
 
 namespace tributary::cli {
 namespace {
@@ -161,8 +160,7 @@ class Adapt : public Command {
     std::vector<Observer*> listeners;
     if (given.test) listeners.push_back(&accuracy.emplace(*given.test, device));
     Observers observers(listeners);
-    SharedSnapshots snapshots(*together_.ranks(), nullptr, keeping_);
-    adapt(*method, ensemble, given, observers, snapshots);
+    adapt(*method, ensemble, given, observers, together_.snapshots(nullptr, keeping_));
   }
 
   // Adapts from where an interrupted run left off, or from the beginning, and writes what comes of it. Backbones take
@@ -191,9 +189,7 @@ class Adapt : public Command {
     SnapshotFolder snapshots(folder.file("checkpoint"), {keeping_.every, keeping_.restart && piece == 0});
     snapshots.clean();
     folder.begin(go_on(snapshots, given.target, all, heard));
-    std::optional<SharedSnapshots> shared;
-    if (together_.ranks()) shared.emplace(*together_.ranks(), &snapshots, keeping_);
-    adapt(*method, ensemble, given, all, shared ? static_cast<Snapshots&>(*shared) : snapshots);
+    adapt(*method, ensemble, given, all, together_.snapshots(&snapshots, keeping_));
     progress.finish();
 
     save_ensemble(folder.file("model.safetensors"), ensemble);

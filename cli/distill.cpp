@@ -19,7 +19,6 @@
 #include "tributary/train/distillation.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/less_memory.h"
-#include "tributary/train/shared_snapshots.h"
 
 namespace tributary::cli {
 namespace {
@@ -119,7 +118,7 @@ class Distill : public Command {
     together_.share(teachers, Division::kRows);
     together_.share(student);
     if (!together_.first()) {
-      SharedSnapshots snapshots(*together_.ranks(), nullptr, keeping_);
+      Snapshots& snapshots = together_.snapshots(nullptr, keeping_);
       distill(student, teachers, target, options_, seed, snapshots, {});
       compared(teachers, std::move(student), target, test, model_file, device);
       return;
@@ -127,9 +126,7 @@ class Distill : public Command {
     make_folder(std::filesystem::absolute(out_).parent_path().string());
     const std::string config = config_text(table_, common_.threads, together_);
     SnapshotsBeside kept(out_, fmt::format("model = {}\n{}", toml_text(path_), config), keeping_);
-    std::optional<SharedSnapshots> shared;
-    if (together_.ranks()) shared.emplace(*together_.ranks(), &kept.snapshots(), keeping_);
-    Snapshots& snapshots = shared ? static_cast<Snapshots&>(*shared) : kept.snapshots();
+    Snapshots& snapshots = together_.snapshots(&kept.snapshots(), keeping_);
     Progress progress(std::cerr, is_terminal(), !is_terminal());
     const NamedTensors first = copy_of(student.state());
     const auto attempt = [&](int64_t piece) {
@@ -143,7 +140,7 @@ class Distill : public Command {
       });
     };
     constexpr int64_t kBatch = 64;  // where none is given
-    if (shared)
+    if (together_.ranks())
       attempt(/*piece=*/0);
     else
       until_it_fits(options_.batch > 0 ? options_.batch : kBatch, device, attempt,

@@ -59,6 +59,12 @@ void Together::require_equal(int64_t count, const std::string& what) const {
                   rank);
 }
 
+Snapshots& Together::snapshots(SnapshotFolder* own, const SnapshotOptions& options) {
+  if (!world_) return *own;
+  snapshots_ = std::make_unique<SharedSnapshots>(*world_, own, options);
+  return *snapshots_;
+}
+
 void Together::share(Ensemble& ensemble, Division division) const {
   if (!world_) return;
   const bool even = division == Division::kEither && ensemble.size() % world_->size() == 0;

@@ -9,6 +9,7 @@
 #include "tributary/model/ensemble.h"
 #include "tributary/scale/place.h"
 #include "tributary/scale/world.h"
+#include "tributary/train/shared_snapshots.h"
 
 namespace tributary::cli {
 
@@ -44,6 +45,9 @@ class Together {
   // An InputError where ranks have found other numbers of `what`.
   void require_equal(int64_t count, const std::string& what) const;
 
+  // Where the work is kept: in the first rank's folder, null on the others.
+  Snapshots& snapshots(SnapshotFolder* own, const SnapshotOptions& options);
+
   // Divides the passes as the method and the flags have it.
   void share(Ensemble& ensemble, Division division) const;
   void share(SourceModel& model) const;
@@ -56,6 +60,7 @@ class Together {
   bool local_batch_norm_ = false;
   Place place_;
   std::unique_ptr<World> world_;
+  std::unique_ptr<SharedSnapshots> snapshots_;
 };
 
 // The options of a run as its folder keeps them: on several ranks without the number of threads, so that any number of

@@ -12,7 +12,6 @@
 #include "tributary/model/model_file.h"
 #include "tributary/report/progress.h"
 #include "tributary/train/less_memory.h"
-#include "tributary/train/shared_snapshots.h"
 #include "tributary/train/source_training.h"
 
 namespace tributary::cli {
@@ -83,16 +82,14 @@ class Train : public Command {
     model.to(device);
     together_.share(model);
     if (!together_.first()) {
-      SharedSnapshots snapshots(*together_.ranks(), nullptr, keeping_);
+      Snapshots& snapshots = together_.snapshots(nullptr, keeping_);
       train_source(model, split.training, split.validation, options_, seed, snapshots);
       return;
     }
     const NamedTensors first = copy_of(model.state());
     make_folder(std::filesystem::absolute(out_).parent_path().string());
     SnapshotsBeside kept(out_, config_text(table_, common_.threads, together_), keeping_);
-    std::optional<SharedSnapshots> shared;
-    if (together_.ranks()) shared.emplace(*together_.ranks(), &kept.snapshots(), keeping_);
-    Snapshots& snapshots = shared ? static_cast<Snapshots&>(*shared) : kept.snapshots();
+    Snapshots& snapshots = together_.snapshots(&kept.snapshots(), keeping_);
     Progress progress(std::cerr, is_terminal(), !is_terminal());
     double accuracy = 0;
     const auto attempt = [&](int64_t piece) {
@@ -105,7 +102,7 @@ class Train : public Command {
                             at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
           });
     };
-    if (shared)
+    if (together_.ranks())
       attempt(/*piece=*/0);
     else
       until_it_fits(options_.batch, device, attempt, [&](int64_t piece) { report_less_memory(name(), piece); });

@@ -34,7 +34,7 @@ std::string last_part(const std::string& folder) {
 // The number of a picture and what it was called, without what would end the key of a sample or leave its folder.
 std::string key_of(int64_t index, const std::string& name) {
   std::string stem = name.substr(name.rfind('/') + 1);
-  stem = stem.substr(0, stem.rfind('.'));
+  stem.resize(std::min(stem.rfind('.'), stem.size()));
   const bool text = is_utf8(stem);
   for (char& c : stem) {
     const auto byte = static_cast<unsigned char>(c);
