@@ -35,12 +35,13 @@ SOURCES, CLASSES, FEATURES, BACKBONE = 5, 345, 256, 2048
 # N_0 / n depends on the data. This is the paper's own example (Office-31, D,W -> A).
 FIRST_SHARE = 2112 / 2817
 
-# Pictures of the cleaned lists DOMAIN_train.txt and DOMAIN_test.txt together (Peng et al., ICCV 2019): 409,832 + 176,743.
+# Pictures of the cleaned lists DOMAIN_train.txt and DOMAIN_test.txt together. NOT COUNTED here, since the lists are not at
+# hand: quoted, and only their sums, 409,832 + 176,743, were compared with a published figure.
 DOMAINNET = {"clipart": 33525 + 14604, "infograph": 36023 + 15582, "painting": 50416 + 21850,
              "quickdraw": 120750 + 51750, "real": 120906 + 52041, "sketch": 48212 + 20916}
 LARGE = 100_000_000
 PICTURE_BYTES = 3 * 256 * 256  # decoded
-JPEG_BYTES = 3.68e9 / DOMAINNET["painting"]  # the published archive of the domain with the largest files
+JPEG_BYTES = 3.68e9 / DOMAINNET["painting"]  # QUOTED: the size that a copy of the largest-filed domain is listed with
 HOST_BYTES = 32 + 64 + 6 * 8  # a picture: its name as a string with 64 characters, six indices or labels of 64 bits
 
 
