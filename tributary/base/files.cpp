@@ -176,7 +176,7 @@ void write_file_atomically(const std::string& path, std::span<const uint8_t> byt
 }
 
 void write_file_atomically(const std::string& path, std::string_view text) {
-  write_file_atomically(path, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+  write_file_atomically(path, bytes_of(text));
 }
 
 void remove_leftovers(const std::string& folder) {

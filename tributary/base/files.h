@@ -16,6 +16,10 @@ namespace tributary {
 std::vector<uint8_t> read_file(const std::string& path);
 std::string read_text(const std::string& path);
 
+inline std::span<const uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
 // Temporary file beside, write, fsync, rename, fsync of the folder, which must exist. A symbolic link stays and its
 // target is replaced; permissions of a replaced file are kept. Devices and pipes (/dev/stdout) are written directly.
 void write_file_atomically(const std::string& path, std::span<const uint8_t> bytes);

@@ -18,8 +18,6 @@
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
 
-extern char** environ;
-
 namespace tributary {
 namespace {
 

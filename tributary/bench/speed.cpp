@@ -15,13 +15,13 @@
 namespace tributary {
 namespace {
 
-constexpr int kRepetitions = 5;
+constexpr int kTimings = 5;
 
 // Seconds that `work` takes on the device, the median of several times.
 template <typename Work>
 double seconds_on(torch::Device device, Work work) {
   std::vector<double> seconds;
-  for (int i = 0; i < kRepetitions; ++i) {
+  for (int i = 0; i < kTimings; ++i) {
     synchronise(device);
     seconds.push_back(seconds_of([&] {
       work();

@@ -13,14 +13,14 @@ namespace tributary {
 namespace {
 
 // libjpeg reports errors by a callback that must not return: it notes the reason and jumps back.
-struct JpegErrors {
+struct JpegWriteErrors {
   jpeg_error_mgr manager;  // first: libjpeg hands out a pointer to it
   std::jmp_buf jump;
   char reason[JMSG_LENGTH_MAX];
 };
 
-[[noreturn]] void fail(j_common_ptr info) {
-  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
+[[noreturn]] void fail_writing(j_common_ptr info) {
+  auto* errors = reinterpret_cast<JpegWriteErrors*>(info->err);
   errors->manager.format_message(info, errors->reason);
   std::longjmp(errors->jump, 1);
 }
@@ -39,7 +39,7 @@ class JpegWriter {
   // False after an error.
   bool write(const uint8_t* rgb, int height, int width, int quality) {
     info_.err = jpeg_std_error(&errors_.manager);
-    errors_.manager.error_exit = fail;
+    errors_.manager.error_exit = fail_writing;
     if (setjmp(errors_.jump) != 0) return false;
     jpeg_create_compress(&info_);
     jpeg_mem_dest(&info_, &memory_, &size_);
@@ -63,7 +63,7 @@ class JpegWriter {
 
  private:
   jpeg_compress_struct info_ = {};
-  JpegErrors errors_ = {};
+  JpegWriteErrors errors_ = {};
   unsigned char* memory_ = nullptr;
   unsigned long size_ = 0;
 };

@@ -8,12 +8,12 @@
 namespace tributary {
 namespace {
 
-enum class Form { kIdx, kMat, kUspsText };
+enum class PackedForm { kIdx, kMat, kUspsText };
 
 // What is none of them is taken for IDX, whose reader then says so.
-Form form_of(const std::string& path) {
-  if (is_mat_path(path)) return Form::kMat;
-  return is_usps_text(path) ? Form::kUspsText : Form::kIdx;
+PackedForm form_of(const std::string& path) {
+  if (is_mat_path(path)) return PackedForm::kMat;
+  return is_usps_text(path) ? PackedForm::kUspsText : PackedForm::kIdx;
 }
 
 }  // namespace
@@ -23,27 +23,27 @@ std::string file_of(const std::string& path) {
 }
 
 bool is_packed_file(const std::string& path) {
-  return path.ends_with(".idx") || path.ends_with(".gz") || form_of(path) != Form::kIdx || is_idx_file(path);
+  return path.ends_with(".idx") || path.ends_with(".gz") || form_of(path) != PackedForm::kIdx || is_idx_file(path);
 }
 
 PackedImages read_packed_images(const std::string& path) {
   switch (form_of(path)) {
-    case Form::kMat:
+    case PackedForm::kMat:
       return read_mat_images(path);
-    case Form::kUspsText:
+    case PackedForm::kUspsText:
       return read_usps_text(path).images;
-    case Form::kIdx:
+    case PackedForm::kIdx:
       break;
   }
   return read_idx_images(path);
 }
 
 PackedLabels read_packed_labels(const std::string& path, int64_t count) {
-  const Form form = form_of(path);
+  const PackedForm form = form_of(path);
   PackedLabels labels{path, {}};
-  if (form == Form::kMat) {
+  if (form == PackedForm::kMat) {
     labels.values = read_mat_labels(path);
-  } else if (form == Form::kUspsText) {
+  } else if (form == PackedForm::kUspsText) {
     labels.values = read_usps_text(path).labels;
   } else {
     labels.path = labels_path_for(path);

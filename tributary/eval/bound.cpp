@@ -99,6 +99,9 @@ std::vector<std::string> BoundSetting::notes() const {
       "Feature misalignment is the divergence, in nats, between the confident samples and the target set that a "
       "discriminator finds in the features it is given, on samples it has not learned from. It cannot exceed "
       "ln(n / N), since the confident samples are N of the n in the target set.";
+  const std::string remark =
+      "By Remark 1 (Eq. 5) the mean misalignment of the sources' own spaces is at most that of the joint space; "
+      "estimates, and projections, can differ.";
   return {
       theorem,
       mismatch,
@@ -106,8 +109,7 @@ std::vector<std::string> BoundSetting::notes() const {
       fmt::format("With fewer than {} samples inside or outside of the confident set there is no estimate. Bias and "
                   "sum then take ln(n / N), the most it can be, and jump where that begins.",
                   kFewestForDivergence),
-      "By Remark 1 (Eq. 5) the mean misalignment of the sources' own spaces is at most that of the joint space; "
-      "estimates, and projections, can differ.",
+      remark,
       variance,
       sum};
 }

@@ -75,9 +75,9 @@ Tensor folds_of(const TwoSets& sets, int64_t folds, uint64_t seed) {
 }
 
 // Logistic regression of `first` on scores, with a unit Gaussian prior on the slopes of standardised scores.
-class Combination {
+class JudgeCombination {
  public:
-  Combination(const Tensor& scores, const Tensor& first) : shift_(scores.mean(0)) {
+  JudgeCombination(const Tensor& scores, const Tensor& first) : shift_(scores.mean(0)) {
     const Tensor deviation = scores.std(0, /*unbiased=*/false);
     scale_ = at::where(deviation > 0, deviation, torch::ones_like(deviation));
     const Tensor x = inputs(scores);
@@ -133,7 +133,7 @@ Tensor held_out_log_odds(const TwoSets& sets, int64_t folds, uint64_t seed) {
   }
   const Tensor log_odds = torch::empty({fold.size(0)}, torch::kFloat64);
   for (int64_t k = 0; k < folds; ++k) {
-    const Combination combination(scores.index_select(0, outside[k]), sets.first.index_select(0, outside[k]));
+    const JudgeCombination combination(scores.index_select(0, outside[k]), sets.first.index_select(0, outside[k]));
     log_odds.index_copy_(0, inside[k], combination.log_odds(scores.index_select(0, inside[k])));
   }
   return log_odds;

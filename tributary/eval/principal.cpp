@@ -7,12 +7,12 @@ namespace tributary {
 namespace {
 
 constexpr int64_t kOversampled = 10, kIterations = 7;  // as scikit-learn's
-constexpr int64_t kBlock = int64_t{1} << 22;           // numbers that are doubled in precision at a time
+constexpr int64_t kNumbers = int64_t{1} << 22;         // numbers that are doubled in precision at a time
 
 // Calls use(first row, rows as double) for blocks of rows.
 template <typename Use>
 void by_blocks(const Tensor& features, Use use) {
-  const int64_t block = std::max<int64_t>(1, kBlock / std::max<int64_t>(1, features.size(1)));
+  const int64_t block = std::max<int64_t>(1, kNumbers / std::max<int64_t>(1, features.size(1)));
   for (int64_t first = 0; first < features.size(0); first += block)
     use(first, features.narrow(0, first, std::min(block, features.size(0) - first)).to(torch::kFloat64));
 }

@@ -14,7 +14,7 @@ namespace {
 
 enum Stream : uint64_t { kBasis = 1, kNoise = 2 };
 
-constexpr double kTiny = 1e-4;   // how far points spread at the start
+constexpr double kStart = 1e-4;  // how far points spread at the start
 constexpr double kNoisy = 1e-2;  // how far noise does, of that
 constexpr double kFlat = 1e-6;   // features that spread less, of their largest value, are all the same
 
@@ -53,13 +53,13 @@ Tensor start_of(const Tensor& features, const TsneOptions& options, const Tensor
     const Random random(options.seed, Purpose::kInitialise, {kBasis});
     const Tensor scores = principal_scores(features, 2, random).to(torch::kCPU);
     const double spread = deviation(scores.select(1, 0));
-    if (spread > kFlat) places.narrow(1, 0, scores.size(1)).copy_(scores * (kTiny / spread));
+    if (spread > kFlat) places.narrow(1, 0, scores.size(1)).copy_(scores * (kStart / spread));
   }
   const double spread = deviation(places);
   Random noise(options.seed, Purpose::kInitialise, {kNoise});
   Tensor apart = torch::empty_like(places);
   for (int64_t i = 0; i < apart.numel(); ++i) apart.data_ptr<double>()[i] = noise.bell();
-  return places + apart * (spread > 0 ? kNoisy * spread : kTiny);
+  return places + apart * (spread > 0 ? kNoisy * spread : kStart);
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ Tensor trained_tensor(const std::vector<float>& values, torch::Device device) {
 }
 
 Course JointMethod::course(const Ensemble& ensemble, int64_t) const {
-  return common_.course(ensemble, /*batch=*/for_photographs(ensemble) ? 32 : 64, /*epochs=*/15);
+  return common_.course(ensemble, /*own_batch=*/for_photographs(ensemble) ? 32 : 64, /*own_epochs=*/15);
 }
 
 std::vector<std::unique_ptr<Learner>> JointMethod::learners(Ensemble& ensemble, const DeviceImages& images,

@@ -60,7 +60,7 @@ class Ma : public LearnedMethod {
   Course course(const Ensemble& ensemble, int64_t) const override {
     const bool photographs = for_photographs(ensemble);
     const int64_t epochs = !photographs ? 30 : common_.benchmark.starts_with("domainnet") ? 5 : 15;
-    Course course = common_.course(ensemble, /*batch=*/photographs ? 32 : 64, epochs);
+    Course course = common_.course(ensemble, /*own_batch=*/photographs ? 32 : 64, epochs);
     course.decay = false;
     return course;
   }

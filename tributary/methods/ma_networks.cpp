@@ -94,7 +94,7 @@ SpectralDiscriminator SpectralDiscriminator::of_pictures(const Random& init, tor
     const Conv2d conv({kChannels[i], kChannels[i + 1], 4, 2, 1}, Start::kDefault, init.child(2 * i));
     made.add(conv.weight, conv.bias, init.child(2 * i + 1));
   }
-  const Linear linear(256 * 4 * 4, 1, Start::kDefault, init.child(6));
+  const Linear linear(kChannels[3] * 4 * 4, 1, Start::kDefault, init.child(6));
   made.add(linear.weight, linear.bias, init.child(7));
   made.finish(device);
   return made;

@@ -136,7 +136,7 @@ class Nrc : public LearnedMethod {
  protected:
   Course course(const Ensemble& ensemble, int64_t pictures) const override {
     const NrcSetting own = setting(ensemble);
-    Course course = common_.course(ensemble, /*batch=*/64, own.epochs);
+    Course course = common_.course(ensemble, /*own_batch=*/64, own.epochs);
     course.decay = own.decay;
     // As many as it would be anyway; said here because the neighbours change at half of them.
     course.steps = course.rounds * batches_a_sweep(pictures, course.batch);

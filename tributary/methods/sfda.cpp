@@ -179,7 +179,7 @@ class Sfda : public LearnedMethod {
 
  protected:
   Course course(const Ensemble& ensemble, int64_t pictures) const override {
-    Course course = common_.course(ensemble, /*batch=*/for_photographs(ensemble) ? 32 : 64, /*epochs=*/15);
+    Course course = common_.course(ensemble, /*own_batch=*/for_photographs(ensemble) ? 32 : 64, /*own_epochs=*/15);
     course.whole_batches = true;
     course.first_step = 0;
     course.steps = options_.steps > 0   ? options_.steps

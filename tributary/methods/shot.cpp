@@ -69,7 +69,7 @@ class Shot : public LearnedMethod {
 
  protected:
   Course course(const Ensemble& ensemble, int64_t) const override {
-    return common_.course(ensemble, /*batch=*/64, /*epochs=*/for_photographs(ensemble) ? 15 : 30);
+    return common_.course(ensemble, /*own_batch=*/64, /*own_epochs=*/for_photographs(ensemble) ? 15 : 30);
   }
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,

@@ -84,10 +84,6 @@ void require_utf8(const std::string& text, const std::string& path) {
   if (!is_utf8(text)) input_error("cannot write {}: \"{}\" is not UTF-8; rename it", path, printable(text));
 }
 
-std::span<const uint8_t> bytes_of(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 }  // namespace
 
 OnnxGraph::OnnxGraph(std::string name) : name_(std::move(name)) {}

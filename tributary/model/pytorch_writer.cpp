@@ -28,10 +28,6 @@ constexpr uint64_t kFull16 = 0xffff;      // "look in the ZIP64 record instead"
 constexpr uint64_t kFull32 = 0xffffffff;  // the same for the ZIP64 field
 constexpr uint64_t kFirstDay = 0x0021;    // 1 January 1980: the bytes depend on no clock
 
-Bytes bytes_of(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 // A zip archive of stored entries as a list of pieces, in which the contents are not copied.
 class ZipPieces {
  public:

@@ -341,7 +341,7 @@ void write_safetensors(const std::string& path, std::span<const TensorEntry> ent
   std::array<uint8_t, kLengthBytes> length{};
   for (size_t i = 0; i < kLengthBytes; ++i) length[i] = static_cast<uint8_t>(header.size() >> (8 * i));
   pieces[0] = length;
-  pieces[1] = std::span(reinterpret_cast<const uint8_t*>(header.data()), header.size());
+  pieces[1] = bytes_of(header);
   write_file_atomically(path, pieces);
 }
 

@@ -103,7 +103,7 @@ ScriptedSource::~ScriptedSource() = default;
 
 void ScriptedSource::probe(const std::string& file, int size) {
   script_->module.eval();
-  const Tensor x = torch::linspace(-1, 1, 2 * 3 * size * size).view({2, 3, size, size});
+  const Tensor x = torch::linspace(-1, 1, int64_t{2} * 3 * size * size).view({2, 3, size, size});
   Tensor whole;
   if (script_->last) {
     whole = script_->call("forward", x);

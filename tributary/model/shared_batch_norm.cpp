@@ -30,10 +30,10 @@ struct Statistics {
 // On a CPU: sums of values and squares in double precision, from which float32 loses nothing.
 Statistics statistics_on_host(Ranks& ranks, const Tensor& x, const BatchNormTensors& tensors) {
   const int64_t channels = x.size(1);
-  const auto own = static_cast<double>(x.numel() / channels);
+  const int64_t own = x.numel() / channels;
   const auto [variance, mean] = at::var_mean(x, all_but_channels(x), /*unbiased=*/false);
   const Tensor first = mean.to(torch::kFloat64), second = variance.to(torch::kFloat64) + first.square();
-  Tensor sums = at::cat({first, second, torch::ones({1}, first.options())}) * own;
+  Tensor sums = at::cat({first, second, torch::ones({1}, first.options())}) * static_cast<double>(own);
   ranks.sum(sums);
   const Tensor count = sums[2 * channels];
   const Tensor whole_mean = sums.narrow(0, 0, channels) / count;
@@ -55,7 +55,7 @@ Statistics statistics_on_host(Ranks& ranks, const Tensor& x, const BatchNormTens
 Statistics statistics_on_device(Ranks& ranks, const Tensor& x, const BatchNormTensors& tensors) {
   const int64_t channels = x.size(1);
   const auto [mean, inverse_deviation] = at::batch_norm_stats(x, tensors.epsilon);
-  const Tensor own = torch::full({1}, static_cast<double>(x.numel() / channels), mean.options());
+  const Tensor own = torch::full({1}, x.numel() / channels, mean.options());
   const Tensor all = ranks.gather(at::cat({mean, inverse_deviation, own}));
   const Tensor counts = all.select(1, 2 * channels).contiguous();
   const auto [whole_mean, whole_inverse] = at::batch_norm_gather_stats_with_counts(
@@ -80,6 +80,7 @@ class SharedBatchNorm : public torch::autograd::Function<SharedBatchNorm> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const Tensor &x = saved[0], &weight = saved[1], &mean = saved[2], &inverse_deviation = saved[3], &count = saved[4];
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): what is saved can be a number but not a pointer
     auto& ranks = *reinterpret_cast<Ranks*>(context->saved_data["ranks"].toInt());
     const int64_t channels = x.size(1);
     if (x.is_cuda()) {

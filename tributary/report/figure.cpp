@@ -87,9 +87,11 @@ void draw_panel(cairo_t* to, double left, double top, const Panel& panel, const 
 void draw(cairo_t* to, const std::array<Panel, 4>& panels, const Tensor& xy) {
   cairo_set_source_rgb(to, 1, 1, 1);
   cairo_paint(to);
-  for (size_t i = 0; i < panels.size(); ++i)
-    draw_panel(to, kGap + static_cast<double>(i % 2) * (kPanel + kGap),
-               kGap + static_cast<double>(i / 2) * (kPanel + kTitle + kGap), panels[i], xy);
+  for (size_t i = 0; i < panels.size(); ++i) {
+    const size_t row = i / 2, column = i % 2;
+    draw_panel(to, kGap + static_cast<double>(column) * (kPanel + kGap),
+               kGap + static_cast<double>(row) * (kPanel + kTitle + kGap), panels[i], xy);
+  }
 }
 
 void check(const Surface& surface, const std::string& path) {

@@ -20,8 +20,6 @@
 #include "tributary/base/threads.h"
 #include "tributary/scale/address.h"
 
-extern char** environ;
-
 namespace tributary {
 namespace {
 
