@@ -21,7 +21,9 @@ constexpr double kPatience = 1;
 // Processes that watch each other.
 class Team {
  public:
-  Team(int64_t size, const Work& work) {
+  Team(
+      int64_t size, const Work& work,
+      const std::function<double(int64_t rank)>& patience = [](int64_t) { return kPatience; }) {
     const int port = free_port();
     for (int64_t rank = 0; rank < size; ++rank)
       ranks_.push_back(std::make_unique<test::Forked>([=](const std::function<void()>& ready) {
@@ -31,7 +33,7 @@ class Team {
         place.port = port;
         constexpr auto kMeeting = std::chrono::seconds(60);
         const auto store = open_store(place, kMeeting);
-        Watch watch(place, kPatience, connect_store(place, kMeeting));
+        Watch watch(place, patience(rank), connect_store(place, kMeeting));
         watch.advise("start again");
         // All have been seen.
         for (int64_t other = 0; other < size; ++other)
@@ -126,6 +128,26 @@ TEST(Watch, PassesOnWhyARankFailed) {
     close(go[0]);
     close(go[1]);
   }
+}
+
+TEST(Watch, PassesOnWhoIsLost) {
+  // Only rank 1 can miss another so soon.
+  const auto patience = [](int64_t rank) { return rank == 1 ? kPatience : 600; };
+  const auto work = [](Watch& watch, int64_t rank, const std::function<void()>& ready) {
+    if (rank != 1) return stuck(watch, rank, ready);
+    ready();
+    try {
+      watch.check(600);
+    } catch (const LostPeer&) {
+      watch.fail("it ended with an error of its own");
+      return static_cast<int>(kWorkEnded);
+    }
+    return 0;
+  };
+  Team team(3, work, patience);
+  team.wait_until_ready();
+  team[2].signal(SIGKILL);
+  team.expect_end_naming(2, "rank 2 on ", 10);
 }
 
 TEST(Watch, LetsRanksGoInGoodOrder) {

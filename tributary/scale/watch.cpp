@@ -11,6 +11,8 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <sstream>
+#include <string_view>
 
 #include "tributary/base/message.h"
 #include "tributary/scale/launch.h"
@@ -23,7 +25,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kSuspicion = std::chrono::seconds(4);  // without a sign of life, once a collective has failed
 constexpr auto kMoment = std::chrono::seconds(2);     // for the main thread to end by itself
 constexpr auto kGoodbye = std::chrono::seconds(5);    // for the store, to take what a rank says at its end
-constexpr const char* kLeft = "left";
+// Last words: that it ended in good order; that it did after rank NUMBER, with what became of that.
+constexpr std::string_view kLeft = "left", kAfter = "after ";
 
 std::string key(const char* what, int64_t rank) {
   return fmt::format("tributary/{}/{}", what, rank);
@@ -55,7 +58,8 @@ struct Watch::State {
     bool ended = false;
   };
   struct Verdict {
-    std::string sentence;
+    int64_t rank;
+    std::string what, sentence;
     bool quiet;
   };
 
@@ -65,6 +69,7 @@ struct Watch::State {
   void look_at(int64_t rank, Peer& peer, Clock::time_point now);
   void end(const std::string& how);
   // Under the mutex.
+  void hear(int64_t rank, const std::string& last_word);
   void decide(int64_t rank, const std::string& what);
   bool all_ended() const;
 
@@ -125,7 +130,7 @@ void Watch::State::look_at(int64_t rank, Peer& peer, Clock::time_point now) {
   const std::lock_guard lock(mutex);
   if (!last_word.empty()) {
     peer.ended = true;
-    if (last_word != kLeft && ending.empty()) decide(rank, last_word);
+    if (last_word != kLeft && ending.empty()) hear(rank, last_word);
     return;
   }
   if (const int64_t count = std::atoll(signs.c_str()); count != peer.signs) {
@@ -156,13 +161,27 @@ void Watch::State::guard() {
   }
 }
 
+// Whoever was the first to miss a rank tells the others, so that all name that one and not the messenger.
+void Watch::State::hear(int64_t rank, const std::string& last_word) {
+  if (!last_word.starts_with(kAfter)) return decide(rank, last_word);
+  std::istringstream words(last_word.substr(kAfter.size()));
+  int64_t missed = -1;
+  std::string what;
+  std::getline(words >> missed >> std::ws, what);
+  if (peers.contains(missed))
+    decide(missed, what);
+  else
+    decide(rank, "has given this rank up");
+}
+
 void Watch::State::decide(int64_t rank, const std::string& what) {
   if (verdict) return;
   const std::string& host = peers.at(rank).host;
   const bool lost = what.starts_with("is lost");
   // The lowest rank that is left speaks for all; rank 0 for itself, if it failed.
   const bool quiet = place.rank != (rank == 0 && lost ? 1 : 0);
-  verdict = {fmt::format("rank {}{} {}{}", rank, host.empty() ? "" : " on " + host, what, lost ? "; " + advice : ""),
+  verdict = {rank, what,
+             fmt::format("rank {}{} {}{}", rank, host.empty() ? "" : " on " + host, what, lost ? "; " + advice : ""),
              quiet};
   changed.notify_all();
 }
@@ -174,9 +193,9 @@ bool Watch::State::all_ended() const {
 void Watch::State::end(const std::string& how) {
   std::unique_lock lock(mutex);
   if (!ending.empty()) return;
-  ending = how;
+  ending = verdict && how != kLeft ? fmt::format("{}{} {}", kAfter, verdict->rank, verdict->what) : how;
   changed.notify_all();
-  const bool waits = how == kLeft && place.rank == 0;
+  const bool waits = ending == kLeft && place.rank == 0;
   changed.wait_for(lock, waits ? std::max<Clock::duration>(kGoodbye, patience) : kGoodbye,
                    [this] { return done || verdict; });
 }
@@ -208,7 +227,7 @@ void Watch::advise(std::string advice) {
 }
 
 void Watch::leave() {
-  state_->end(kLeft);
+  state_->end(std::string(kLeft));
 }
 
 void Watch::fail(const std::string& message) {
