@@ -1,8 +1,10 @@
 // Several processes do what one does: the same losses, selections and accuracy, however they were started; and when one
 // of them is lost, all end, and any number of processes goes on.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -10,6 +12,7 @@
 #include <sstream>
 
 #include "tests/support/watched_program.h"
+#include "tributary/model/safetensors.h"
 
 namespace tributary {
 namespace {
@@ -39,7 +42,7 @@ const test::TempDir& workshop() {
 // Of an adaptation into the folder `run`: one thread a process, so that only the processes differ.
 std::string adaptation(const std::string& method, const std::string& run) {
   return "adapt --source signs.safetensors --source handwriting.safetensors --target data/postal/train-images.idx "
-         "--test data/postal/test-images.idx --batch 16 --no-history --no-report --threads 1 --method " +
+         "--test data/postal/test-images.idx --batch 16 --no-report --threads 1 --method " +
          method + (method == "selective" ? " --rounds 2 --inner-epochs 1" : " --epochs 2") + " --run " + run;
 }
 
@@ -50,7 +53,20 @@ std::vector<json> metrics_of(const std::string& run) {
   return rounds;
 }
 
-// Losses of every round to 1e-4, counts exactly, and what follows from them.
+// Which pictures each round was trained on, where the method selects some.
+void expect_same_selections(const std::string& one, const std::string& other, size_t rounds) {
+  for (size_t r = 1; r < rounds; ++r) {
+    const std::string file = fmt::format("/history/{:04}.safetensors", r);
+    const auto wanted = SafetensorsFile::read(one + file), found = SafetensorsFile::read(other + file);
+    const TensorEntry* const selected = wanted.find("confident");
+    EXPECT_EQ(selected != nullptr, one.ends_with("selective"));
+    if (selected) {
+      EXPECT_TRUE(std::ranges::equal(selected->data, found.at("confident").data)) << other << file;
+    }
+  }
+}
+
+// Losses of every round to 1e-4, counts and selections exactly, and what follows from them.
 void expect_same(const std::string& one, const std::string& other) {
   const std::vector<json> wanted = metrics_of(one), found = metrics_of(other);
   ASSERT_EQ(wanted.size(), found.size()) << other;
@@ -71,6 +87,7 @@ void expect_same(const std::string& one, const std::string& other) {
         }
     }
   }
+  expect_same_selections(one, other, wanted.size());
   const auto accuracy = [](const std::string& run) {
     return json::parse(test::file_text(run + "/summary.json")).at("accuracy").at("last").get<double>();
   };
