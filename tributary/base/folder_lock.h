@@ -10,7 +10,7 @@ class FolderLock {
  public:
   // Takes the folder, which must exist, until this goes away or the process ends, however it ends. An InputError if
   // another process has it and keeps it for longer than `patience`, in which an interrupted program ends.
-  explicit FolderLock(const std::string& folder, std::chrono::milliseconds patience = std::chrono::seconds(6));
+  explicit FolderLock(const std::string& folder, std::chrono::milliseconds patience = std::chrono::seconds(10));
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
