@@ -16,7 +16,7 @@ namespace tributary {
 class MixedPrecision {
  public:
   MixedPrecision(bool enabled, torch::Device device);
-  ~MixedPrecision();
+  ~MixedPrecision();  // NOLINT(performance-trivially-destructible): on a GPU it has work to do
   MixedPrecision(const MixedPrecision&) = delete;
   MixedPrecision& operator=(const MixedPrecision&) = delete;
 
