@@ -8,6 +8,7 @@
 #include "cli/pack.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/staged_folder.h"
 #include "tributary/base/text.h"
 #include "tributary/data/catalogue.h"
 #include "tributary/data/digits.h"
@@ -133,7 +134,7 @@ class Data : public Command {
   void make_all_digits() {
     table_.apply_flags();
     std::error_code error;
-    if (fs::exists(out_, error) && !(fs::is_directory(out_, error) && fs::is_empty(out_, error)))
+    if (fs::exists(out_, error) && !is_empty_folder(out_))
       input_error("{} is already there and not an empty folder; give another place", out_);
     require_writable_target(out_);
     for (const std::string& domain : digit_domain_names()) {

@@ -55,5 +55,17 @@ TEST(StagedFolder, OfAKilledProcessIsRemovedByTheNext) {
   EXPECT_TRUE(tree(dir).empty());
 }
 
+TEST(IsEmptyFolder, PassesOverWhatIsTemporary) {
+  const TempDir dir;
+  EXPECT_TRUE(is_empty_folder(dir.path()));
+  dir.write(".tributary-1-0.tmp", "x");  // of a process that lives
+  dir.write(".tributary-999999999-folder.tmp/one", "x");
+  EXPECT_TRUE(is_empty_folder(dir.path()));
+  EXPECT_FALSE(is_empty_folder(dir / ".tributary-1-0.tmp"));
+  EXPECT_FALSE(is_empty_folder(dir / "missing"));
+  dir.write(".tributary-notes", "x");
+  EXPECT_FALSE(is_empty_folder(dir.path()));
+}
+
 }  // namespace
 }  // namespace tributary

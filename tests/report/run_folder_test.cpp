@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/temp_dir.h"
+#include "tributary/base/error.h"
 #include "tributary/base/files.h"
 
 namespace tributary {
@@ -46,6 +48,17 @@ TEST_F(RunFolderTest, IsFinishedOnceItSaysSo) {
   const RunFolder again(folder_.path(), "seed = 1\n");
   EXPECT_TRUE(again.finished());
   EXPECT_EQ(again.summary().at("accuracy"), 0.5);
+}
+
+TEST_F(RunFolderTest, TakesAFolderInWhichARunWasKilledAtItsFirstFile) {
+  const test::TempDir killed;
+  killed.write(".tributary-999999999-0.tmp", "seed");
+  RunFolder folder(killed.path(), "seed = 1\n");
+  folder.begin();
+  EXPECT_FALSE(std::filesystem::exists(killed / ".tributary-999999999-0.tmp"));
+  killed.write("theirs", "x");
+  std::filesystem::remove(killed / "config.toml");
+  EXPECT_THROW(RunFolder(killed.path(), "seed = 1\n"), InputError);
 }
 
 }  // namespace

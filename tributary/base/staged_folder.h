@@ -13,6 +13,10 @@ namespace tributary {
 // The path from the root on, without a slash at its end.
 std::string absolute_path(const std::string& path);
 
+// Whether the folder is there and has nothing in it but what a process that writes, or was killed while it wrote, has
+// under a temporary name.
+bool is_empty_folder(const std::string& path);
+
 class StagedFolder {
  public:
   // `folder` is new or empty.

@@ -144,8 +144,7 @@ void require_packable(const std::string& folder) {
   std::error_code error;
   if (!fs::exists(folder, error)) return;
   if (fs::is_directory(folder, error)) remove_leftovers(folder);
-  if (!fs::is_directory(folder, error) || !fs::is_empty(folder, error))
-    input_error("{} is already there and not an empty folder; give another place", folder);
+  if (!is_empty_folder(folder)) input_error("{} is already there and not an empty folder; give another place", folder);
 }
 
 PackedShards pack_pictures(const PictureSource& source, const std::string& path, const std::string& folder,

@@ -9,6 +9,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/options.h"
+#include "tributary/base/staged_folder.h"
 #include "tributary/base/toml.h"
 
 namespace tributary {
@@ -40,7 +41,7 @@ RunFolder::RunFolder(std::string path, std::string config, bool restart)
   }
   if (!fs::is_directory(path_, error)) input_error("{} is a file; give a folder for the run with --run", path_);
   if (!fs::exists(file("config.toml"), error)) {
-    if (!fs::is_empty(path_, error))
+    if (!is_empty_folder(path_))
       input_error("{} holds files that are not a run; give another folder with --run", path_);
     require_writable_target(file("config.toml"));
     return;
