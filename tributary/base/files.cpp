@@ -53,18 +53,13 @@ std::string folder_of(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-constexpr const char* kTemporary = ".tributary-";  // then the number of the process
-
-// A name no other process or thread uses; short whatever the final name, which may be as long as the system allows.
-std::string temporary_name(const std::string& folder) {
-  static std::atomic<uint64_t> counter{0};
-  return fmt::format("{}/{}{}-{}.tmp", folder, kTemporary, ::getpid(), counter++);
-}
+constexpr std::string_view kTemporary = ".tributary-";  // then the number of the process
 
 // Opens a new file beside the target; a leftover of a dead process with our number is stepped over.
 int create_temporary(const std::string& folder, std::string& name) {
+  static std::atomic<uint64_t> counter{0};
   for (;;) {
-    name = temporary_name(folder);
+    name = temporary_path(folder, std::to_string(counter++));
     const int number = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (number >= 0 || errno != EEXIST) return number;
   }
@@ -179,12 +174,20 @@ void write_file_atomically(const std::string& path, std::string_view text) {
   write_file_atomically(path, bytes_of(text));
 }
 
+std::string temporary_path(const std::string& folder, std::string_view what) {
+  return fmt::format("{}/{}{}-{}.tmp", folder, kTemporary, ::getpid(), what);
+}
+
+bool is_temporary_name(std::string_view name) {
+  return name.starts_with(kTemporary) && name.ends_with(".tmp");
+}
+
 void remove_leftovers(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kTemporary) || !name.ends_with(".tmp")) continue;
-    const int owner = std::atoi(name.c_str() + std::string_view(kTemporary).size());
+    if (!is_temporary_name(name)) continue;
+    const int owner = std::atoi(name.c_str() + kTemporary.size());
     if (owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH) remove_folder(entry.path().string());
   }
 }

@@ -50,6 +50,12 @@ class PendingFile {
   int descriptor_ = -1;
 };
 
+// Where this process writes in the folder what is not in its place yet. `what` tells its files apart; the name is short
+// whatever the final one, which may be as long as the system allows.
+std::string temporary_path(const std::string& folder, std::string_view what);
+// Whether a name is the last part of such a path, of whichever process.
+bool is_temporary_name(std::string_view name);
+
 // Removes what processes that were killed while they wrote left in the folder.
 void remove_leftovers(const std::string& folder);
 

@@ -16,8 +16,6 @@ namespace fs = std::filesystem;
 namespace tributary {
 namespace {
 
-constexpr const char* kTemporaryStart = ".tributary-";  // as those of files.h
-
 void move_to(const std::string& from, const std::string& to) {
   if (std::rename(from.c_str(), to.c_str()) == 0) return;
   input_error("cannot write {}: {}; choose another place", to,
@@ -42,10 +40,8 @@ std::string absolute_path(const std::string& path) {
 bool is_empty_folder(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return false;
-  for (const auto& entry : fs::directory_iterator(path, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kTemporaryStart) || !name.ends_with(".tmp")) return false;
-  }
+  for (const auto& entry : fs::directory_iterator(path, error))
+    if (!is_temporary_name(entry.path().filename().string())) return false;
   return !error;
 }
 
@@ -53,7 +49,7 @@ StagedFolder::StagedFolder(const std::string& folder)
     : folder_(absolute_path(folder)),
       exists_(fs::exists(folder_)),
       home_(exists_ ? folder_ : fs::path(folder_).parent_path().string()),
-      path_(fmt::format("{}/{}{}-folder.tmp", home_, kTemporaryStart, ::getpid())) {
+      path_(temporary_path(home_, "folder")) {
   for (fs::path missing = home_; !fs::exists(missing); missing = missing.parent_path())
     made_.push_back(missing.string());
   remove_folder(path_);  // of a dead process with our number

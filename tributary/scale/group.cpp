@@ -53,24 +53,6 @@ c10::intrusive_ptr<Group> open_nccl([[maybe_unused]] const c10::intrusive_ptr<c1
 #endif
 }
 
-}  // namespace
-
-bool is_nccl(torch::Device device) {
-  return device.is_cuda();
-}
-
-bool has_group(torch::Device device) {
-#ifdef TRIBUTARY_GLOO
-  if (!is_nccl(device)) return true;
-#endif
-#ifdef TRIBUTARY_NCCL
-  if (is_nccl(device)) return true;
-#endif
-  return false;
-}
-
-namespace {
-
 c10::intrusive_ptr<c10d::Store> tcp_store(const Place& place, bool server, std::chrono::milliseconds patience) {
   c10d::TCPStoreOptions options;
   options.port = static_cast<uint16_t>(place.port);
@@ -89,6 +71,20 @@ c10::intrusive_ptr<c10d::Store> tcp_store(const Place& place, bool server, std::
 }
 
 }  // namespace
+
+bool is_nccl(torch::Device device) {
+  return device.is_cuda();
+}
+
+bool has_group(torch::Device device) {
+#ifdef TRIBUTARY_GLOO
+  if (!is_nccl(device)) return true;
+#endif
+#ifdef TRIBUTARY_NCCL
+  if (is_nccl(device)) return true;
+#endif
+  return false;
+}
 
 c10::intrusive_ptr<c10d::Store> open_store(const Place& place, std::chrono::milliseconds patience) {
   if (place.size == 1) return c10::make_intrusive<c10d::HashStore>();
