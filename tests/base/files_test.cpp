@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -210,6 +211,18 @@ TEST_F(Files, LeftoversOfDeadProcessesAreRemoved) {
   remove_leftovers(folder_.path());
   EXPECT_THAT(listing(), ::testing::ElementsAre(".tributary-" + living + "-3.tmp", ".tributary-x.tmp", "other.tmp"));
   remove_leftovers(at("missing"));
+}
+
+TEST_F(Files, LeftoversOfAProcessAreRemovedThoughNobodyAskedHowItEnded) {
+  const pid_t ended = fork();
+  if (ended == 0) _exit(0);
+  siginfo_t how = {};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(ended), &how, WEXITED | WNOWAIT), 0);
+  ASSERT_EQ(kill(ended, 0), 0) << "its number is still taken";
+  folder_.write(".tributary-" + std::to_string(ended) + "-3.tmp", "half");
+  remove_leftovers(folder_.path());
+  EXPECT_THAT(listing(), ::testing::IsEmpty());
+  ASSERT_EQ(waitpid(ended, nullptr, 0), ended);
 }
 
 }  // namespace

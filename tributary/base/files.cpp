@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -63,6 +65,20 @@ int create_temporary(const std::string& folder, std::string& name) {
     const int number = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (number >= 0 || errno != EEXIST) return number;
   }
+}
+
+// Whether the process still runs. One that has ended may keep its number for long, until somebody asks how it ended;
+// one that gave up its locks is about to end.
+bool is_running(int process) {
+  if (::kill(process, 0) != 0 && errno == ESRCH) return false;
+  const Descriptor watched(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  if (!watched.is_open()) return errno != ESRCH;  // this kernel tells no more
+  constexpr int kMilliseconds = 100;
+  pollfd ended{watched.get(), POLLIN, 0};
+  int found = 0;
+  do found = ::poll(&ended, 1, kMilliseconds);
+  while (found < 0 && errno == EINTR);
+  return found <= 0;
 }
 
 void write_all(int descriptor, std::span<const uint8_t> rest, const std::string& path) {
@@ -188,7 +204,7 @@ void remove_leftovers(const std::string& folder) {
     const std::string name = entry.path().filename().string();
     if (!is_temporary_name(name)) continue;
     const int owner = std::atoi(name.c_str() + kTemporary.size());
-    if (owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH) remove_folder(entry.path().string());
+    if (owner > 0 && owner != ::getpid() && !is_running(owner)) remove_folder(entry.path().string());
   }
 }
 
