@@ -53,7 +53,7 @@ const std::vector<Job> kJobs = {
     {"Sfda", kAdapt + "--method sfda --sfda-steps 6 --sfda-refresh 2 --no-report", kRun},
     {"Decision", kAdapt + "--method decision --epochs 2 --no-history", kRun},
     {"Distill",
-     "distill mixture.safetensors --target data/street/train-images.idx --epochs 6 --batch 16 --out "
+     "distill mixture/model.safetensors --target data/street/train-images.idx --epochs 6 --batch 16 --out "
      "out/student.safetensors" +
          kEveryStep,
      {"student.safetensors"}},
@@ -67,22 +67,14 @@ const std::vector<Job> kJobs = {
 
 // Made once: pictures, two sources, a mixture.
 const test::TempDir& workshop() {
-  static const test::TempDir* const folder = [] {
-    auto* const made = new test::TempDir;  // gone with the process
-    const auto run = [&](const std::string& arguments) {
-      const test::Outcome outcome = test::run_program(*made, arguments);
-      if (outcome.code != 0) throw std::runtime_error(arguments + ": " + outcome.err);
-    };
-    run("data make digits data --pictures 40 --test-pictures 20");
-    for (const std::string name : {"signs", "postal"})
-      run("train --data data/" + name + "/train-images.idx --architecture lenet --epochs 1 --threads 1 --out " + name +
-          ".safetensors");
-    run("adapt --source signs.safetensors --source postal.safetensors --target data/street/train-images.idx --rounds 1 "
-        "--inner-epochs 1 --no-report --threads 1 --run mixture");
-    fs::rename(*made / "mixture/model.safetensors", *made / "mixture.safetensors");
-    return made;
-  }();
-  return *folder;
+  const std::string train = "train --architecture lenet --epochs 1 --threads 1 --data data/";
+  static const test::Workshop folder(
+      {"data make digits data --pictures 40 --test-pictures 20",
+       train + "signs/train-images.idx --out signs.safetensors",
+       train + "postal/train-images.idx --out postal.safetensors",
+       "adapt --source signs.safetensors --source postal.safetensors --target data/street/train-images.idx --rounds 1 "
+       "--inner-epochs 1 --no-report --threads 1 --run mixture"});
+  return folder;
 }
 
 class Interruption : public ::testing::TestWithParam<Job> {
@@ -92,7 +84,7 @@ class Interruption : public ::testing::TestWithParam<Job> {
   // A place to work in, with everything that commands read.
   std::string place(const std::string& name) const {
     const std::string folder = folder_.folder(name);
-    for (const char* thing : {"data", "signs.safetensors", "postal.safetensors", "mixture.safetensors"})
+    for (const char* thing : {"data", "signs.safetensors", "postal.safetensors", "mixture"})
       fs::create_symlink(workshop() / thing, folder + "/" + thing);
     return folder;
   }

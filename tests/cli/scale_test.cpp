@@ -23,20 +23,13 @@ using ::testing::HasSubstr;
 
 // Made once: pictures and two sources, one of them with BatchNorm in its backbone.
 const test::TempDir& workshop() {
-  static const test::TempDir* const folder = [] {
-    auto* const made = new test::TempDir;  // gone with the process
-    const auto run = [&](const std::string& arguments) {
-      const test::Outcome outcome = test::run_program(*made, arguments);
-      if (outcome.code != 0) throw std::runtime_error(arguments + ": " + outcome.err);
-    };
-    run("data make digits data --pictures 96 --test-pictures 100");
-    run("train --data data/signs/train-images.idx --architecture lenet --epochs 6 --batch 16 --threads 1 --out "
-        "signs.safetensors");
-    run("train --data data/handwriting/train-images.idx --architecture dtn --epochs 4 --batch 16 --threads 1 --out "
-        "handwriting.safetensors");
-    return made;
-  }();
-  return *folder;
+  static const test::Workshop folder(
+      {"data make digits data --pictures 96 --test-pictures 100",
+       "train --data data/signs/train-images.idx --architecture lenet --epochs 6 --batch 16 --threads 1 --out "
+       "signs.safetensors",
+       "train --data data/handwriting/train-images.idx --architecture dtn --epochs 4 --batch 16 --threads 1 --out "
+       "handwriting.safetensors"});
+  return folder;
 }
 
 // Of an adaptation into the folder `run`: one thread a process, so that only the processes differ.

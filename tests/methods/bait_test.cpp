@@ -16,12 +16,7 @@ using test::quick;
 using test::Recorder;
 
 std::unique_ptr<Method> bait(const BaselineOptions& common, const std::string& toml = "") {
-  const MethodEntry entry = bait_method();
-  OptionTable table;
-  entry.declare(table);
-  table.read_toml_text("[bait]\n" + toml, "test");
-  table.apply_toml();
-  return entry.make(common);
+  return test::configured(bait_method(), toml, common);
 }
 
 // How many tensors have other values than before.

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/cuda.h>
 
+#include "tests/support/methods.h"
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
@@ -13,36 +14,20 @@
 namespace tributary {
 namespace {
 
-struct Recorder : Observer {
-  std::vector<RoundEvent> rounds;
-  int64_t steps = 0;
-  void on_step(const StepEvent&) override { ++steps; }
-  void on_round(const RoundEvent& event) override { rounds.push_back(event); }
-};
-
-BaselineOptions quick(uint64_t seed = 1) {
-  BaselineOptions options;
-  options.seed = seed;
-  options.epochs = 2;
-  options.batch = 8;
-  return options;
-}
+using test::quick;
+using test::Recorder;
 
 Recorder adapted(const MethodEntry& method, Ensemble& ensemble, const BaselineOptions& common = quick(),
-                 const ImageSet& images = test::noise_pictures(30)) {
+                 const ImageSet& images = test::noise_pictures(30), const std::string& lines = "") {
   Recorder recorder;
-  method.make(common)->adapt(ensemble, images, recorder);
+  test::configured(method, lines, common)->adapt(ensemble, images, recorder);
   return recorder;
 }
 
 // The last logits of all sources with these lines in the method's section of a configuration.
-Tensor logits_with(MethodEntry method, const std::string& lines, const BaselineOptions& common = quick()) {
-  OptionTable table;
-  method.declare(table);
-  table.read_toml_text("[" + method.name + "]\n" + lines, "x.toml");
-  table.apply_toml();
+Tensor logits_with(const MethodEntry& method, const std::string& lines, const BaselineOptions& common = quick()) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
-  return adapted(method, ensemble, common).rounds.back().logits;
+  return adapted(method, ensemble, common, test::noise_pictures(30), lines).rounds.back().logits;
 }
 
 class EveryJointMethod : public ::testing::TestWithParam<MethodEntry (*)()> {};
@@ -75,7 +60,9 @@ TEST_P(EveryJointMethod, EndsWithWeightsOnTheSimplexAndTheClassifiersUntouched) 
 TEST_P(EveryJointMethod, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   const auto probabilities = [](uint64_t seed, const ImageSet& images) {
     Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
-    return adapted(GetParam()(), ensemble, quick(seed), images).rounds.back().probabilities;
+    BaselineOptions common = quick();
+    common.seed = seed;
+    return adapted(GetParam()(), ensemble, common, images).rounds.back().probabilities;
   };
   const ImageSet images = test::noise_pictures(25);
   const Tensor once = probabilities(1, images);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <torch/cuda.h>
 
+#include "tests/support/methods.h"
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
@@ -34,17 +35,10 @@ bool equal(const NamedTensors& a, const NamedTensors& b) {
 
 // Two passes over 30 pictures of noise, the first of them for the generator.
 Recorder adapted(Ensemble ensemble, uint64_t seed, const std::string& options = "") {
-  const MethodEntry entry = ma_method();
-  OptionTable table;
-  entry.declare(table);
-  table.read_toml_text("[ma]\n" + options, "test");
-  table.apply_toml();
-  BaselineOptions common;
+  BaselineOptions common = test::quick();
   common.seed = seed;
-  common.epochs = 2;
-  common.batch = 8;
   Recorder recorder;
-  entry.make(common)->adapt(ensemble, test::noise_pictures(30), recorder);
+  test::configured(ma_method(), options, common)->adapt(ensemble, test::noise_pictures(30), recorder);
   return recorder;
 }
 
@@ -232,16 +226,9 @@ TEST(Ma, SaysWhatItCannotGenerate) {
   images.height = images.width = 256;
   images.names = {"a", "b"};
   images.pixels.resize(static_cast<size_t>(2 * images.picture_bytes()));
-  const MethodEntry entry = ma_method();
-  OptionTable table;
-  entry.declare(table);
-  table.read_toml_text("[ma]\nma_space = 'image'\n", "test");
-  table.apply_toml();
-  BaselineOptions common;
-  common.epochs = 1;
+  const auto ma = test::configured(ma_method(), "ma_space = 'image'", test::quick(1));
   Observer nobody;
-  EXPECT_THAT(test::message_of<InputError>([&] { entry.make(common)->adapt(ensemble, images, nobody); }),
-              HasSubstr("use feature"));
+  EXPECT_THAT(test::message_of<InputError>([&] { ma->adapt(ensemble, images, nobody); }), HasSubstr("use feature"));
 }
 
 }  // namespace

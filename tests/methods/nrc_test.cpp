@@ -16,13 +16,8 @@ using test::Recorder;
 // Adapts with the options of a TOML text.
 Recorder adapted(Ensemble& ensemble, const ImageSet& images, const std::string& options = "",
                  const BaselineOptions& common = quick()) {
-  const MethodEntry entry = nrc_method();
-  OptionTable table;
-  entry.declare(table);
-  table.read_toml_text("[nrc]\n" + options, "nrc.toml");
-  table.apply_toml();
   Recorder recorder;
-  entry.make(common)->adapt(ensemble, images, recorder);
+  test::configured(nrc_method(), options, common)->adapt(ensemble, images, recorder);
   return recorder;
 }
 

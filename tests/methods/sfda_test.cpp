@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "tests/support/methods.h"
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
 #include "tributary/base/error.h"
@@ -15,29 +16,13 @@
 namespace tributary {
 namespace {
 
-struct Recorder : Observer {
-  std::vector<RoundEvent> rounds;
-  int64_t steps = 0;
-  void on_step(const StepEvent&) override { ++steps; }
-  void on_round(const RoundEvent& event) override { rounds.push_back(event); }
-};
-
-BaselineOptions quick(int64_t epochs = 2) {
-  BaselineOptions common;
-  common.epochs = epochs;
-  common.batch = 8;
-  return common;
-}
+using test::quick;
+using test::Recorder;
 
 Recorder adapt(Ensemble& ensemble, const ImageSet& images, const BaselineOptions& common,
                const std::string& options = "") {
-  const MethodEntry entry = sfda_method();
-  OptionTable table;
-  entry.declare(table);
-  table.read_toml_text("[sfda]\n" + options, "test.toml");
-  table.apply_toml();
   Recorder recorder;
-  entry.make(common)->adapt(ensemble, images, recorder);
+  test::configured(sfda_method(), options, common)->adapt(ensemble, images, recorder);
   return recorder;
 }
 

@@ -17,14 +17,7 @@ using test::quick;
 using test::Recorder;
 
 std::unique_ptr<Method> shot(const BaselineOptions& common, const std::string& beta = "") {
-  const MethodEntry entry = shot_method();
-  OptionTable table;
-  entry.declare(table);
-  if (!beta.empty()) {
-    table.read_toml_text("[shot]\nshot_beta = " + beta, "test");
-    table.apply_toml();
-  }
-  return entry.make(common);
+  return test::configured(shot_method(), beta.empty() ? "" : "shot_beta = " + beta, common);
 }
 
 // Spec 02, unit test 5.

@@ -103,14 +103,9 @@ nlohmann::json json_of(const std::optional<double>& number) {
 }
 
 std::unique_ptr<Method> shot(BaselineOptions common, const ShotNumbers& numbers) {
-  const MethodEntry entry = shot_method();
-  OptionTable table;
-  entry.declare(table);
-  if (numbers.beta) table.read_toml_text(fmt::format("[shot]\nshot_beta = {:.3f}", *numbers.beta), "test");
-  table.apply_toml();
   common.rate_backbone = numbers.rate_backbone.value_or(0);
   common.rate_bottleneck = numbers.rate_bottleneck.value_or(0);
-  return entry.make(common);
+  return test::configured(shot_method(), numbers.beta ? fmt::format("shot_beta = {:.3f}", *numbers.beta) : "", common);
 }
 
 class ShotParity : public ::testing::TestWithParam<ShotNumbers> {};

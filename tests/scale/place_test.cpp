@@ -35,16 +35,12 @@ void expect_place(const Table& table, int64_t rank, int64_t size, int64_t local_
 }
 
 TEST(PlaceOfTorchrun, IsMetByItsAgent) {
-  const std::map<std::string, std::string> table = {{"RANK", "0"},
-                                                    {"WORLD_SIZE", "2"},
-                                                    {"MASTER_ADDR", "127.0.0.1"},
-                                                    {"MASTER_PORT", "29500"},
-                                                    {"TORCHELASTIC_USE_AGENT_STORE", "True"},
-                                                    {"TORCHELASTIC_RESTART_COUNT", "3"}};
-  const Place place = read_place([&](const std::string& name) {
-    const auto found = table.find(name);
-    return found == table.end() ? std::nullopt : std::optional<std::string>(found->second);
-  });
+  const Place place = place_in({{"RANK", "0"},
+                                {"WORLD_SIZE", "2"},
+                                {"MASTER_ADDR", "127.0.0.1"},
+                                {"MASTER_PORT", "29500"},
+                                {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                                {"TORCHELASTIC_RESTART_COUNT", "3"}});
   EXPECT_TRUE(place.met_by_starter);
   EXPECT_EQ(place.attempt, "3");
 }

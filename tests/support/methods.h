@@ -1,6 +1,8 @@
 // What tests of the compared methods share.
 #pragma once
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "tributary/methods/registry.h"
@@ -15,12 +17,22 @@ struct Recorder : Observer {
   void on_round(const RoundEvent& event) override { rounds.push_back(event); }
 };
 
-// Two passes in small batches.
-inline BaselineOptions quick() {
+// A few passes in small batches.
+inline BaselineOptions quick(int64_t epochs = 2) {
   BaselineOptions options;
-  options.epochs = 2;
+  options.epochs = epochs;
   options.batch = 8;
   return options;
+}
+
+// The method with these lines in its section of a configuration.
+inline std::unique_ptr<Method> configured(const MethodEntry& entry, const std::string& lines,
+                                          const BaselineOptions& common = quick()) {
+  OptionTable table;
+  entry.declare(table);
+  table.read_toml_text("[" + entry.name + "]\n" + lines, "test.toml");
+  table.apply_toml();
+  return entry.make(common);
 }
 
 }  // namespace tributary::test

@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "tests/support/python.h"
 #include "tests/support/temp_dir.h"
@@ -33,5 +35,16 @@ inline Outcome run_program(const TempDir& folder, const std::string& arguments) 
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_text(capture / "out"), file_text(capture / "err")};
 }
+
+// A folder in which these commands were run.
+class Workshop : public TempDir {
+ public:
+  explicit Workshop(const std::vector<std::string>& commands) {
+    for (const std::string& arguments : commands) {
+      const Outcome outcome = run_program(*this, arguments);
+      if (outcome.code != 0) throw std::runtime_error(arguments + ": " + outcome.err);
+    }
+  }
+};
 
 }  // namespace tributary::test
