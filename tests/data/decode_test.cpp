@@ -8,6 +8,7 @@
 
 #include "tests/support/pictures.h"
 #include "tests/support/temp_dir.h"
+#include "tributary/data/exif.h"
 
 namespace tributary {
 namespace {
@@ -33,6 +34,23 @@ Bytes with_png_size(Bytes png, uint32_t width, uint32_t height) {
   for (size_t i = 0; i < 4; ++i) png[29 + i] = static_cast<uint8_t>(checksum >> (24 - 8 * i));
   return png;
 }
+
+// A PNG with one more chunk at `place`, between two others.
+Bytes with_png_chunk(Bytes png, size_t place, const char* name, std::span<const uint8_t> payload) {
+  Bytes chunk;
+  const auto put = [&chunk](size_t number) {
+    for (int shift = 24; shift >= 0; shift -= 8) chunk.push_back(static_cast<uint8_t>(number >> shift));
+  };
+  put(payload.size());
+  chunk.insert(chunk.end(), name, name + 4);
+  chunk.insert(chunk.end(), payload.begin(), payload.end());
+  put(crc32_z(0, chunk.data() + 4, chunk.size() - 4));
+  png.insert(png.begin() + static_cast<std::ptrdiff_t>(place), chunk.begin(), chunk.end());
+  return png;
+}
+
+constexpr size_t kBehindPngHeader = 8 + 25;
+constexpr size_t kPngEnd = 12;
 
 // The place of a JPEG's frame header (SOF0 or SOF2): marker, length, depth, height, width, components.
 size_t frame_header(const Bytes& jpeg) {
@@ -60,6 +78,38 @@ TEST(DecodePicture, ReadsAPngBackExactly) {
       EXPECT_EQ(decoded.rgb, picture.rgb) << height << " x " << width;
     }
   }
+}
+
+TEST(DecodePicture, TurnsAPngUpright) {
+  const Picture picture = sample_picture(9, 14);
+  const Bytes png = encode_png(picture);
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const Picture upright = turn_upright(picture, orientation);
+    for (const bool big_endian : {false, true}) {
+      const Bytes named = test::exif_payload(orientation, big_endian);
+      for (const size_t place : {kBehindPngHeader, png.size() - kPngEnd}) {
+        const Picture turned = decode_picture(with_png_chunk(png, place, "eXIf", std::span(named).subspan(6)));
+        EXPECT_EQ(turned.height, upright.height) << orientation;
+        EXPECT_EQ(turned.width, upright.width) << orientation;
+        EXPECT_EQ(turned.rgb, upright.rgb) << orientation << " at " << place;
+      }
+    }
+  }
+}
+
+TEST(DecodePicture, LeavesAPngAsItIsWhoseExifSaysNothing) {
+  const Picture picture = sample_picture(9, 14);
+  const Bytes png = encode_png(picture), named = test::exif_payload(6, true);
+  const std::span<const uint8_t> exif = std::span(named).subspan(6);
+  const size_t orientation_value = 8 + 2 + 12 + 8;
+  for (size_t length = 0; length <= orientation_value; ++length)
+    EXPECT_EQ(decode_picture(with_png_chunk(png, kBehindPngHeader, "eXIf", exif.first(length))).rgb, picture.rgb)
+        << length;
+  EXPECT_EQ(decode_picture(with_png_chunk(png, kBehindPngHeader, "eXIf", Bytes(500, 0x49))).rgb, picture.rgb);
+  EXPECT_EQ(decode_picture(with_png_chunk(png, kBehindPngHeader, "teXt", exif)).rgb, picture.rgb);
+  Bytes wrong = with_png_chunk(png, kBehindPngHeader, "eXIf", exif);
+  wrong[kBehindPngHeader + 8 + exif.size()] ^= 1;  // its checksum
+  EXPECT_EQ(decode_picture(wrong).rgb, picture.rgb);
 }
 
 TEST(DecodePicture, ReadsAJpegBackNearly) {

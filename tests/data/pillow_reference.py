@@ -69,7 +69,7 @@ def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def raw_png(path, random, width, height, colour, depth, interlaced, extra=b""):
+def raw_png(path, random, width, height, colour, depth, interlaced, extra=b"", behind=b""):
     """A PNG of random bits in any of the format's layouts."""
     samples = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
     passes = [(0, 0, 1, 1)]
@@ -86,7 +86,7 @@ def raw_png(path, random, width, height, colour, depth, interlaced, extra=b""):
     data += chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, int(interlaced)))
     if colour == 3:
         data += chunk(b"PLTE", random.bytes(3 * 2**depth))
-    data += extra + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    data += extra + chunk(b"IDAT", zlib.compress(rows)) + behind + chunk(b"IEND", b"")
     with open(path, "wb") as file:
         file.write(data)
 
@@ -125,6 +125,9 @@ def decode(folder):
         exif[0x010F] = "a camera with a name longer than four bytes"
         save(f"exif_{orientation}.jpg", picture("RGB", 41, 23), exif=exif.tobytes())
         save(f"exif_grey_{orientation}.jpg", picture("L", 9, 14), exif=exif.tobytes())
+        save(f"exif_{orientation}.png", picture("RGB", 41, 23), exif=exif.tobytes())
+        behind = chunk(b"eXIf", exif.tobytes()[6:])
+        raw_png(os.path.join(folder, f"exif_behind_{orientation}.png"), random, 9, 14, 6, 8, True, behind=behind)
 
     alpha = Image.fromarray(random.randint(0, 256, (31, 45)).astype(np.uint8))
     for mode in "1", "L", "RGB", "P":

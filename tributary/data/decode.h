@@ -3,9 +3,10 @@
 // Published models were trained on what Pillow decodes, so a target picture must look the same to them: for every
 // format below the pixels are those of `ImageOps.exif_transpose(Image.open(f)).convert("RGB")`. JPEG: grey, YCbCr, RGB,
 // CMYK and YCCK (with Adobe's inverted ink), baseline and progressive, upright by its EXIF orientation. PNG: every
-// colour type and depth, interlaced or not; alpha is dropped, not composited. WebP, where the build has libwebp: lossy
-// and lossless, with alpha dropped likewise, upright by its EXIF orientation; animations are refused. The one departure
-// is 16-bit grey, where Pillow clips everything above 255 to white and we keep the high byte.
+// colour type and depth, interlaced or not; alpha is dropped, not composited; upright by its EXIF orientation. WebP,
+// where the build has libwebp: lossy and lossless, the same with alpha and orientation; animations are refused. There
+// are two departures: of 16-bit grey, where Pillow clips everything above 255 to white, we keep the high byte; and the
+// texts of a PNG, in which old programs noted an orientation, are not read.
 //
 // Files are untrusted. The header is checked before pixels are allocated, and a file that ends early or holds corrupt
 // data is refused where the libraries would only warn and fill up with grey.

@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "tributary/data/exif.h"
+
 namespace tributary {
 namespace {
 
@@ -34,8 +36,10 @@ class PngReader {
   bool read_header() {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_read_fn(png_, this, on_read);
-    // Nothing but header, palette and pixels matters here: text, profiles and the like are not even unpacked.
+    // Nothing but header, palette, pixels and EXIF matters here: text, profiles and the like are not even unpacked.
+    static constexpr png_byte kExif[] = "eXIf";
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_AS_DEFAULT, kExif, 1);
     png_read_info(png_, info_);
     return true;
   }
@@ -52,8 +56,15 @@ class PngReader {
     png_read_update_info(png_, info_);
     if (png_get_rowbytes(png_, info_) != size_t{3} * static_cast<size_t>(width())) png_error(png_, "unexpected layout");
     read_rows(rgb, passes);
-    png_read_end(png_, nullptr);
+    png_read_end(png_, info_);
     return true;
+  }
+
+  // Known when the pixels are read, because EXIF may come behind them.
+  int orientation() const {
+    png_uint_32 size = 0;
+    png_bytep exif = nullptr;
+    return png_get_eXIf_1(png_, info_, &size, &exif) == 0 ? 1 : exif_orientation({exif, size});
   }
 
   int64_t height() const { return png_get_image_height(png_, info_); }
@@ -119,7 +130,7 @@ Picture decode_png(std::span<const uint8_t> bytes, const DecodeLimits& limits, s
   Picture picture{static_cast<int>(reader.height()), static_cast<int>(reader.width()), std::move(memory)};
   picture.rgb.resize(static_cast<size_t>(picture.row_bytes() * picture.height));
   if (!reader.read_pixels(picture.rgb.data())) throw reader.error();
-  return picture;
+  return turn_upright(std::move(picture), reader.orientation());
 }
 
 }  // namespace tributary
