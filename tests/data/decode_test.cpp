@@ -107,6 +107,9 @@ TEST(DecodePicture, LeavesAPngAsItIsWhoseExifSaysNothing) {
         << length;
   EXPECT_EQ(decode_picture(with_png_chunk(png, kBehindPngHeader, "eXIf", Bytes(500, 0x49))).rgb, picture.rgb);
   EXPECT_EQ(decode_picture(with_png_chunk(png, kBehindPngHeader, "teXt", exif)).rgb, picture.rgb);
+  Bytes long_one = with_png_chunk(png, kBehindPngHeader, "eXIf", exif);
+  long_one[kBehindPngHeader] = 0x39;  // the highest byte of its length
+  EXPECT_EQ(refusal(long_one), "truncated PNG");
   Bytes wrong = with_png_chunk(png, kBehindPngHeader, "eXIf", exif);
   wrong[kBehindPngHeader + 8 + exif.size()] ^= 1;  // its checksum
   EXPECT_EQ(decode_picture(wrong).rgb, picture.rgb);

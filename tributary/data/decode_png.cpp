@@ -16,6 +16,21 @@ namespace {
 // Deflate expands its input by at most 1032 to 1, so a picture of N packed bytes needs a file of more than N / 1040.
 constexpr int64_t kMaxExpansion = 1040;
 
+constexpr size_t kSignature = 8;
+
+// Whether a file with the signature of a PNG has all of each chunk up to the last. libpng allocates what the length of
+// an EXIF chunk promises before it finds that the file ends.
+bool has_whole_chunks(std::span<const uint8_t> bytes) {
+  constexpr size_t kAroundChunk = 12;  // length, name and checksum
+  for (std::span<const uint8_t> rest = bytes.subspan(kSignature); rest.size() >= kAroundChunk;) {
+    const size_t length = png_get_uint_32(rest.data());
+    if (length > rest.size() - kAroundChunk) return false;
+    if (std::memcmp(rest.data() + 4, "IEND", 4) == 0) return true;
+    rest = rest.subspan(kAroundChunk + length);
+  }
+  return false;
+}
+
 // One PNG being read. Each step returns false after an error; the functions that libpng may jump back into hold no
 // object that would need a destructor.
 class PngReader {
@@ -122,6 +137,8 @@ class PngReader {
 }  // namespace
 
 Picture decode_png(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory) {
+  const bool is_png = bytes.size() >= kSignature && png_sig_cmp(bytes.data(), 0, kSignature) == 0;
+  if (is_png && !has_whole_chunks(bytes)) throw PictureError("truncated PNG");
   PngReader reader(bytes);
   if (!reader.read_header()) throw reader.error();
   check_picture_size(reader.height(), reader.width(), limits);
