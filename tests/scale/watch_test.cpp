@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <memory>
 
@@ -13,10 +15,12 @@
 namespace tributary {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
 using Work = std::function<int(Watch&, int64_t rank, const std::function<void()>& ready)>;
 
-constexpr double kPatience = 1;
+constexpr double kPatience = 2;
+constexpr const char* kUnknownRank = "a rank stands still in the midst of a message to rank 0";
 
 // Processes that watch each other.
 class Team {
@@ -24,7 +28,7 @@ class Team {
   Team(
       int64_t size, const Work& work,
       const std::function<double(int64_t rank)>& patience = [](int64_t) { return kPatience; }) {
-    const int port = free_port();
+    const int port = port_ = free_port();
     for (int64_t rank = 0; rank < size; ++rank)
       ranks_.push_back(std::make_unique<test::Forked>([=](const std::function<void()>& ready) {
         Place place;
@@ -42,19 +46,22 @@ class Team {
       }));
   }
 
+  int port() const { return port_; }
   test::Forked& operator[](size_t rank) { return *ranks_[rank]; }
   void wait_until_ready() {
     for (const auto& rank : ranks_) ASSERT_TRUE(rank->wait_until_ready());
   }
   // All but `lost` end soon enough, and the lowest of them with the sentence.
-  void expect_end_naming(size_t lost, const std::string& sentence, double seconds) {
+  void expect_end_naming(size_t lost, const testing::Matcher<std::string>& sentence, double seconds) {
     const Stopwatch clock;
     const size_t speaker = lost == 0 ? 1 : 0;
     for (size_t rank = 0; rank < ranks_.size(); ++rank) {
       if (rank == lost) continue;
       EXPECT_EQ(ranks_[rank]->finish(), kWorkEnded);
       const std::string& said = ranks_[rank]->err();
-      EXPECT_THAT(said, HasSubstr(rank == speaker ? sentence : ""));
+      if (rank == speaker) {
+        EXPECT_THAT(said, sentence);
+      }
       // LibTorch may have said more.
       EXPECT_EQ(said.find("tributary: ") != std::string::npos, rank == speaker) << said;
     }
@@ -62,6 +69,7 @@ class Team {
   }
 
  private:
+  int port_;
   std::vector<std::unique_ptr<test::Forked>> ranks_;
 };
 
@@ -76,7 +84,7 @@ TEST(Watch, EndsTheOthersWhenARankIsKilled) {
     Team team(3, stuck);
     team.wait_until_ready();
     team[lost].signal(SIGKILL);
-    team.expect_end_naming(lost, fmt::format("rank {} on ", lost), 10);
+    team.expect_end_naming(lost, HasSubstr(fmt::format("rank {} on ", lost)), 10);
     EXPECT_THAT(team[lost == 0 ? 1 : 0].err(), HasSubstr("; start again\n"));
   }
 }
@@ -86,11 +94,32 @@ TEST(Watch, EndsTheOthersWhenARankStandsStill) {
     Team team(3, stuck);
     team.wait_until_ready();
     team[lost].signal(SIGSTOP);
-    team.expect_end_naming(lost, fmt::format("rank {} on ", lost), kPatience + 10);
+    team.expect_end_naming(lost, AnyOf(HasSubstr(fmt::format("rank {} on ", lost)), HasSubstr(kUnknownRank)),
+                           kPatience + 10);
     // Awake again, it finds itself alone.
     team[lost].signal(SIGCONT);
     EXPECT_EQ(team[lost].finish(), kWorkEnded);
   }
+}
+
+TEST(Watch, EndsWhereARankStopsInTheMidstOfARequest) {
+#if TORCH_VERSION_MAJOR >= 2
+  GTEST_SKIP() << "the store of this LibTorch waits for nobody";
+#endif
+  Team team(2, stuck);
+  team.wait_until_ready();
+  const int connection = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in store = {};
+  store.sin_family = AF_INET;
+  store.sin_port = htons(static_cast<uint16_t>(team.port()));
+  store.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&store), sizeof store), 0);
+  ASSERT_EQ(write(connection, "", 1), 1) << "to set a value, but not which one";
+  EXPECT_EQ(team[0].finish(), kWorkEnded);
+  EXPECT_THAT(team[0].err(), HasSubstr(kUnknownRank));
+  EXPECT_EQ(team[1].finish(), kWorkEnded);
+  EXPECT_THAT(team[1].err(), HasSubstr("rank 0 on "));
+  close(connection);
 }
 
 TEST(Watch, TellsAMainThreadThatAsks) {
@@ -106,7 +135,7 @@ TEST(Watch, TellsAMainThreadThatAsks) {
   });
   team.wait_until_ready();
   team[1].signal(SIGKILL);
-  team.expect_end_naming(1, "told: rank 1 on ", 10);
+  team.expect_end_naming(1, HasSubstr("told: rank 1 on "), 10);
 }
 
 TEST(Watch, PassesOnWhyARankFailed) {
@@ -124,7 +153,7 @@ TEST(Watch, PassesOnWhyARankFailed) {
     team.wait_until_ready();
     ASSERT_EQ(write(go[1], "g", 1), 1);
     EXPECT_EQ(team[static_cast<size_t>(failed)].finish(), 3);
-    team.expect_end_naming(static_cast<size_t>(failed), "failed: no space left on disk\n", 10);
+    team.expect_end_naming(static_cast<size_t>(failed), HasSubstr("failed: no space left on disk\n"), 10);
     close(go[0]);
     close(go[1]);
   }
@@ -147,7 +176,7 @@ TEST(Watch, PassesOnWhoIsLost) {
   Team team(3, work, patience);
   team.wait_until_ready();
   team[2].signal(SIGKILL);
-  team.expect_end_naming(2, "rank 2 on ", 10);
+  team.expect_end_naming(2, HasSubstr("rank 2 on "), 10);
 }
 
 TEST(Watch, LetsRanksGoInGoodOrder) {

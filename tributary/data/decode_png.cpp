@@ -16,12 +16,10 @@ namespace {
 // Deflate expands its input by at most 1032 to 1, so a picture of N packed bytes needs a file of more than N / 1040.
 constexpr int64_t kMaxExpansion = 1040;
 
-constexpr size_t kSignature = 8;
-
-// Whether a file with the signature of a PNG has all of each chunk up to the last. libpng allocates what the length of
-// an EXIF chunk promises before it finds that the file ends.
+// Whether the file has all of each chunk up to the last.
 bool has_whole_chunks(std::span<const uint8_t> bytes) {
-  constexpr size_t kAroundChunk = 12;  // length, name and checksum
+  constexpr size_t kSignature = 8, kAroundChunk = 12;  // length, name and checksum
+  if (bytes.size() < kSignature) return false;
   for (std::span<const uint8_t> rest = bytes.subspan(kSignature); rest.size() >= kAroundChunk;) {
     const size_t length = png_get_uint_32(rest.data());
     if (length > rest.size() - kAroundChunk) return false;
@@ -51,10 +49,11 @@ class PngReader {
   bool read_header() {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_read_fn(png_, this, on_read);
-    // Nothing but header, palette, pixels and EXIF matters here: text, profiles and the like are not even unpacked.
+    // Nothing but header, palette, pixels and EXIF matters here: text, profiles and the like are not even unpacked. Nor
+    // is EXIF in a file that is cut short: libpng allocates what its length promises before it finds the file's end.
     static constexpr png_byte kExif[] = "eXIf";
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
-    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_AS_DEFAULT, kExif, 1);
+    if (has_whole_chunks(bytes_)) png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_AS_DEFAULT, kExif, 1);
     png_read_info(png_, info_);
     return true;
   }
@@ -137,8 +136,6 @@ class PngReader {
 }  // namespace
 
 Picture decode_png(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory) {
-  const bool is_png = bytes.size() >= kSignature && png_sig_cmp(bytes.data(), 0, kSignature) == 0;
-  if (is_png && !has_whole_chunks(bytes)) throw PictureError("truncated PNG");
   PngReader reader(bytes);
   if (!reader.read_header()) throw reader.error();
   check_picture_size(reader.height(), reader.width(), limits);

@@ -71,6 +71,7 @@ struct Watch::State {
   // Under the mutex.
   void hear(int64_t rank, const std::string& last_word);
   void decide(int64_t rank, const std::string& what);
+  void miss_an_answer();
   bool all_ended() const;
 
   const Place place;
@@ -152,8 +153,7 @@ void Watch::State::guard() {
   std::unique_lock lock(mutex);
   while (!stopped) {
     changed.wait_for(lock, pause);
-    const bool silent = place.rank != 0 && Clock::now() - answered > patience;
-    if (silent && ending.empty()) decide(0, "is lost (no answer from it)");
+    if (Clock::now() - answered > patience && ending.empty()) miss_an_answer();
     if (!verdict || heard || !ending.empty()) continue;
     if (changed.wait_for(lock, kMoment, [this] { return heard || stopped || !ending.empty(); })) continue;
     if (!verdict->quiet) std::cerr << fmt::format("tributary: {}\n", verdict->sentence) << std::flush;
@@ -176,13 +176,24 @@ void Watch::State::hear(int64_t rank, const std::string& last_word) {
 
 void Watch::State::decide(int64_t rank, const std::string& what) {
   if (verdict) return;
-  const std::string& host = peers.at(rank).host;
+  const std::string& known = peers.at(rank).host;
+  const std::string& host = known.empty() && rank == 0 ? place.address : known;
   const bool lost = what.starts_with("is lost");
   // The lowest rank that is left speaks for all; rank 0 for itself, if it failed.
   const bool quiet = place.rank != (rank == 0 && lost ? 1 : 0);
   verdict = {rank, what,
              fmt::format("rank {}{} {}{}", rank, host.empty() ? "" : " on " + host, what, lost ? "; " + advice : ""),
              quiet};
+  changed.notify_all();
+}
+
+// Of the store. It lives in rank 0; there it is silent where a rank stopped in the midst of a request, for which
+// LibTorch lets all others wait.
+void Watch::State::miss_an_answer() {
+  if (place.rank != 0) return decide(0, "is lost (no answer from it)");
+  if (verdict) return;
+  verdict = {place.rank, "waits for a rank that stands still",
+             "a rank stands still in the midst of a message to rank 0, which cannot tell which one; " + advice, false};
   changed.notify_all();
 }
 

@@ -2,7 +2,8 @@
 //
 // Every rank has a thread that writes a sign of life into c10d's store and looks for those of the others. A rank is
 // lost when there was none for `patience` seconds; sooner where a collective has failed, which happens at once when a
-// process is killed. The store lives in rank 0, and a rank that gets no answer from it has lost rank 0. Work that
+// process is killed. The store lives in rank 0, and a rank that gets no answer from it has lost rank 0. Rank 0 gets
+// none where another one stopped in the midst of a request, and ends, too, though it cannot name that one. Work that
 // stands still in a living process is a matter of the collectives' own time limit (world.h).
 //
 // What became of a rank is told to the main thread as a LostPeer. Where that does not ask, because it waits for the
