@@ -1,5 +1,5 @@
-// How near the estimate of a divergence (eval/divergence.h) comes to the truth, for pairs of Gaussians whose divergence
-// is known in closed form and for parts of a clustered set chosen with a known probability. The tables of
+// How near the estimate of a divergence (bound/divergence.h) comes to the truth, for pairs of Gaussians whose
+// divergence is known in closed form and for parts of a clustered set chosen with a known probability. The tables of
 // docs/bound.md:
 //
 //   divergence_accuracy [samples a set] [repeats] [pairs|clusters]
@@ -13,7 +13,7 @@
 
 #include "tributary/base/random.h"
 #include "tributary/base/text.h"
-#include "tributary/eval/divergence.h"
+#include "tributary/bound/divergence.h"
 
 namespace tributary {
 namespace {
@@ -49,8 +49,8 @@ Gaussian changed(const Gaussian& q, const std::string& change, double amount) {
     p.root = q.root.clone();
     p.root.select(1, 0).mul_(std::exp(-amount));
   } else {  // all directions
-    const Tensor noise = normals(d, d, Random(77)) / std::sqrt(static_cast<double>(d));
-    p.root = q.root.matmul(at::matrix_exp(amount * (noise + noise.t()) / 2));
+    const Tensor dropout_stream = normals(d, d, Random(77)) / std::sqrt(static_cast<double>(d));
+    p.root = q.root.matmul(at::matrix_exp(amount * (dropout_stream + dropout_stream.t()) / 2));
   }
   return p;
 }

@@ -6,7 +6,7 @@
     bench/scale_model.py --check docs/scale.md  ends with 1 where the page says something else
 
 Everything follows from the figures at the top: MEASURED ones name their command, ASSUMED ones are a stated network that
-nobody has measured yet, and the rest are properties of the method (tributary/methods/selective_options.h) and of the data.
+nobody has measured yet, and the rest are properties of the method (tributary/methods/selective/selective_options.h) and of the data.
 """
 import argparse
 import math

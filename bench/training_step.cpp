@@ -10,9 +10,9 @@
 #include <string>
 
 #include "tributary/base/memory.h"
-#include "tributary/bench/synthetic.h"
-#include "tributary/methods/selective_step.h"
-#include "tributary/model/device.h"
+#include "tributary/device/device.h"
+#include "tributary/experiments/synthetic.h"
+#include "tributary/methods/selective/selective_step.h"
 
 namespace {
 
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   set_threads(std::stoi(argv[5]));
   Ensemble ensemble = random_sources(argv[1], std::stoll(argv[3]), /*classes=*/10);
   const torch::Device device = resolve_device(DeviceChoice::kCpu);
-  const DeviceImages images(random_pictures(kPictures, ensemble.framing()), device);
+  const DeviceImages images(random_pictures(kPictures, ensemble.preprocessing()), device);
   SelectiveStep step(ensemble, {});
   Random random(2);
   uint64_t number = 0;

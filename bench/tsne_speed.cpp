@@ -10,8 +10,8 @@
 #include <string>
 
 #include "tributary/base/random.h"
-#include "tributary/eval/tsne.h"
-#include "tributary/model/device.h"
+#include "tributary/device/device.h"
+#include "tributary/embedding/tsne.h"
 
 namespace {
 

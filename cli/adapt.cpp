@@ -3,21 +3,21 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/distributed_session.h"
 #include "cli/method_choice.h"
-#include "cli/together.h"
+#include "tributary/artefacts/run_folder.h"
+#include "tributary/artefacts/run_summary.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/text.h"
-#include "tributary/methods/selective.h"
-#include "tributary/model/model_file.h"
-#include "tributary/report/observers.h"
-#include "tributary/report/predictions.h"
-#include "tributary/report/run_folder.h"
-#include "tributary/report/run_record.h"
-#include "tributary/report/run_summary.h"
-#include "tributary/report/run_watch.h"
-#include "tributary/train/less_memory.h"
+#include "tributary/methods/selective/selective.h"
+#include "tributary/model_io/model_file.h"
+#include "tributary/run/observers.h"
+#include "tributary/run/predictions.h"
+#include "tributary/run/run_outputs.h"
+#include "tributary/run/run_record.h"
+#include "tributary/train/memory_retry.h"
 
 namespace tributary::cli {
 namespace {
@@ -25,7 +25,7 @@ namespace {
 // What an adaptation works with, beside the sources.
 struct Given {
   ImageSet target;
-  std::vector<SetAside> bad;  // pictures of it that cannot be read
+  std::vector<SkippedPicture> bad;  // pictures of it that cannot be read
   std::optional<Labels> oracle;
   std::optional<LabelledImages> test;
 };
@@ -69,67 +69,68 @@ class Adapt : public Command {
                 "labelled pictures equal to the target's: runs the selective oracle, which trains on what is labelled "
                 "right; not for use, but to see the ceiling");
     choice_.declare(table_);
-    tributary::declare(table_, watching_);
-    tributary::declare(table_, keeping_);
-    together_.declare(table_);
+    tributary::declare(table_, output_options_);
+    tributary::declare(table_, checkpoint_options_);
+    session_.declare(table_);
     data_.declare(table_);
     tributary::declare(table_, import_);
     table_.add_to(app);
   }
 
   const OptionTable& options() const override { return table_; }
-  const Together* together() const override { return &together_; }
+  const DistributedSession* session() const override { return &session_; }
 
   void run() override {
     catch_interrupts();
     common_.read_config(table_);
-    choice_.settle(table_);  // what is wrong with its options is said first
+    choice_.resolve_options(table_);  // what is wrong with its options is said first
     if (!oracle_.empty() && choice_.name() != "selective")
       input_error("--oracle-labels belongs to --method selective; {} has no oracle", choice_.name());
     if (sources_.empty()) input_error("name the source models, each with --source FILE");
     if (target_.empty()) input_error("name the unlabelled pictures with --target");
     if (run_.empty()) run_ = "runs/" + domain_of(target_);
-    together_.begin();
-    const torch::Device device = common_.prepare(together_);
-    together_.join(device);
+    session_.begin();
+    const torch::Device device = common_.prepare(session_);
+    session_.join(device);
     std::optional<RunFolder> folder;  // the first rank's
-    if (together_.first()) folder.emplace(run_, config_text(table_, common_.threads, together_), keeping_.restart);
-    if (together_.agreed(folder && folder->finished())) {
+    if (session_.first())
+      folder.emplace(run_, config_text(table_, common_.threads, session_), checkpoint_options_.restart);
+    if (session_.agreed(folder && folder->finished())) {
       if (!folder) return;
       std::cerr << fmt::format("tributary adapt: {} is already finished; say --restart to run again\n", run_);
       show(folder->summary());
       return;
     }
     const Given given = load(load_sources(sources_, import_));
-    together_.require_equal(given.target.size(), target_);
+    session_.require_equal(given.target.size(), target_);
     if (!folder) {
       work_along(given, device);
       return;
     }
     folder->take();
-    if (together_.ranks())
+    if (session_.comm())
       attempt(*folder, given, device, /*piece=*/0);
     else
-      until_it_fits(
-          choice_.selective().batch, device, [&](int64_t piece) { attempt(*folder, given, device, piece); },
-          [&](int64_t piece) { report_less_memory(name(), piece); });
+      retry_with_micro_batches(
+          choice_.selective().batch, device, [&](int64_t micro_batch) { attempt(*folder, given, device, micro_batch); },
+          [&](int64_t micro_batch) { report_memory_retry(name(), micro_batch); });
     show(folder->summary());
   }
 
  private:
   // Loads and checks everything before the first file is written.
   Given load(const Ensemble& sources) const {
-    const LoadOptions options = data_.for_framing(sources.framing(), common_.threads);
+    const LoadOptions options = data_.for_preprocessing(sources.preprocessing(), common_.threads);
     const auto labelled = [&](const std::string& path) {
-      std::vector<SetAside> bad;
+      std::vector<SkippedPicture> bad;
       LabelledImages images = load_labelled(path, options, sources.classes(), &bad);
-      if (together_.first()) report_set_aside(name(), bad, images.images.size() + static_cast<int64_t>(bad.size()));
+      if (session_.first()) report_skipped(name(), bad, images.images.size() + static_cast<int64_t>(bad.size()));
       return images;
     };
     Given given;
     given.target = load_images(target_, options, &given.bad);
     const int64_t pictures = given.target.size();
-    if (together_.first()) report_set_aside(name(), given.bad, pictures + static_cast<int64_t>(given.bad.size()));
+    if (session_.first()) report_skipped(name(), given.bad, pictures + static_cast<int64_t>(given.bad.size()));
     if (!oracle_.empty()) {
       const LabelledImages oracle = labelled(oracle_);
       if (oracle.images.size() != pictures)
@@ -143,11 +144,12 @@ class Adapt : public Command {
     return given;
   }
 
-  void adapt(Method& method, Ensemble& ensemble, const Given& given, Observer& observer, Snapshots& snapshots) const {
+  void adapt(Method& method, Ensemble& ensemble, const Given& given, Observer& observer,
+             Checkpointer& checkpointer) const {
     if (given.oracle)
-      adapt_with_oracle(ensemble, given.target, *given.oracle, choice_.selective(), observer, snapshots);
+      adapt_with_oracle(ensemble, given.target, *given.oracle, choice_.selective(), observer, checkpointer);
     else
-      method.adapt(ensemble, given.target, observer, snapshots);
+      method.adapt(ensemble, given.target, observer, checkpointer);
   }
 
   // What every rank does but the first, which has the run's folder.
@@ -155,25 +157,25 @@ class Adapt : public Command {
     const std::unique_ptr<Method> method = choice_.make(table_);
     Ensemble ensemble = load_sources(sources_, import_);
     ensemble.to(device);
-    together_.share(ensemble, method->division());
+    session_.shard(ensemble, method->division());
     std::optional<AccuracyObserver> accuracy;
     std::vector<Observer*> listeners;
     if (given.test) listeners.push_back(&accuracy.emplace(*given.test, device));
     Observers observers(listeners);
-    adapt(*method, ensemble, given, observers, together_.snapshots(nullptr, keeping_));
+    adapt(*method, ensemble, given, observers, session_.checkpointer(nullptr, checkpoint_options_));
   }
 
   // Adapts from where an interrupted run left off, or from the beginning, and writes what comes of it. Backbones take
-  // at most `piece` pictures at once; 0: whole batches.
-  void attempt(RunFolder& folder, const Given& given, torch::Device device, int64_t piece) {
+  // at most `micro_batch` pictures at once; 0: whole batches.
+  void attempt(RunFolder& folder, const Given& given, torch::Device device, int64_t micro_batch) {
     const std::unique_ptr<Method> method = choice_.make(table_);
-    if (piece > 0 && !method->works_in_pieces())
+    if (micro_batch > 0 && !method->supports_micro_batches())
       throw MemoryError(fmt::format(
           "the GPU's memory is used up, and {} cannot split its batches; take a smaller --batch", choice_.name()));
     Ensemble ensemble = load_sources(sources_, import_);
-    for (SourceModel& source : ensemble.sources) set_piece(source, piece);
+    for (SourceModel& source : ensemble.sources) set_micro_batch(source, micro_batch);
     ensemble.to(device);
-    together_.share(ensemble, method->division());
+    session_.shard(ensemble, method->division());
     Progress progress(std::cerr, is_terminal(), common_.json);
     ProgressObserver shown(progress);
     MetricsObserver metrics(folder);
@@ -182,14 +184,15 @@ class Adapt : public Command {
     std::optional<AccuracyObserver> accuracy;
     std::vector<Observer*> listeners = {&shown, &metrics, &record, &pick};
     if (given.test) listeners.push_back(&accuracy.emplace(*given.test, device));
-    RunWatch watch(folder, watching_, accuracy ? &*accuracy : nullptr, listeners);
+    RunOutputs watch(folder, output_options_, accuracy ? &*accuracy : nullptr, listeners);
     Observers observers(listeners);
     Heard heard(observers);
     Observers all({&observers, &heard});
-    SnapshotFolder snapshots(folder.file("checkpoint"), {keeping_.every, keeping_.restart && piece == 0});
-    snapshots.clean();
-    folder.begin(go_on(snapshots, given.target, all, heard));
-    adapt(*method, ensemble, given, all, together_.snapshots(&snapshots, keeping_));
+    CheckpointFolder checkpointer(folder.file("checkpoint"),
+                                  {checkpoint_options_.every, checkpoint_options_.restart && micro_batch == 0});
+    checkpointer.clean();
+    folder.begin(go_on(checkpointer, given.target, all, heard));
+    adapt(*method, ensemble, given, all, session_.checkpointer(&checkpointer, checkpoint_options_));
     progress.finish();
 
     save_ensemble(folder.file("model.safetensors"), ensemble);
@@ -197,7 +200,7 @@ class Adapt : public Command {
                           predictions_text(given.target, given.bad, ensemble, record.last().probabilities,
                                            record.last().logits, PredictionFormat::kCsv));
     nlohmann::json summary = summary_of(record, given.bad);
-    if (piece > 0) summary["pictures_at_once"] = piece;
+    if (micro_batch > 0) summary["pictures_at_once"] = micro_batch;
     if (accuracy) summary["accuracy"] = accuracies(*accuracy, pick.round());
     if (const auto signs = record.signs_of_collapse(); !signs.empty()) {
       Ensemble unadapted = load_sources(sources_, import_);
@@ -211,21 +214,21 @@ class Adapt : public Command {
       subject.truth = given.test->labels;
       subject.truth_name = test_;
     }
-    watching_.report.threads = static_cast<int>(common_.threads);
+    output_options_.report.threads = static_cast<int>(common_.threads);
     watch.finish(subject);
     folder.finish();
-    snapshots.remove();
+    checkpointer.remove();
   }
 
   // Makes the observers know again what they knew when an interrupted run was kept, and every coming snapshot what they
   // know. Returns the round in which the run goes on, 0 where it begins.
-  static int64_t go_on(SnapshotFolder& snapshots, const ImageSet& target, Observers& all, const Heard& heard) {
+  static int64_t go_on(CheckpointFolder& checkpointer, const ImageSet& target, Observers& all, const Heard& heard) {
     const int64_t pictures = target.size();
-    snapshots.complete_with([&heard, pictures](Snapshot& snapshot) {
-      snapshot.facts["target_pictures"] = pictures;
-      snapshot.facts["observers"] = heard.state;
+    checkpointer.on_save([&heard, pictures](Checkpoint& checkpoint) {
+      checkpoint.facts["target_pictures"] = pictures;
+      checkpoint.facts["observers"] = heard.state;
     });
-    const Snapshot* const left_off = snapshots.found();
+    const Checkpoint* const left_off = checkpointer.found();
     if (!left_off) return 0;
     if (left_off->integer("target_pictures") != pictures)
       input_error("the run was interrupted with {} pictures, and now there are {}; start over with --restart",
@@ -245,7 +248,7 @@ class Adapt : public Command {
             {"rounds", rounds}};
   }
 
-  nlohmann::json summary_of(const RunRecord& record, const std::vector<SetAside>& bad) const {
+  nlohmann::json summary_of(const RunRecord& record, const std::vector<SkippedPicture>& bad) const {
     nlohmann::json summary = {{"run", run_},
                               {"method", oracle_.empty() ? choice_.name() : "selective-oracle"},
                               {"set_aside", bad.size()},
@@ -253,7 +256,7 @@ class Adapt : public Command {
                               {"predictions", run_ + "/predictions.csv"}};
     record.add_to(summary);
     for (size_t j = 0; j < sources_.size(); ++j) summary["sources"][j]["file"] = sources_[j];
-    for (const SetAside& picture : bad)
+    for (const SkippedPicture& picture : bad)
       summary["set_aside_pictures"].push_back({{"picture", picture.path}, {"reason", picture.reason}});
     return summary;
   }
@@ -264,16 +267,16 @@ class Adapt : public Command {
       return;
     }
     std::cout << run_summary_text(summary);
-    if (watching_.page) std::cout << fmt::format("report       {}/report.html\n", run_);
+    if (output_options_.page) std::cout << fmt::format("report       {}/report.html\n", run_);
   }
 
   CommonOptions common_;
   DataOptions data_;
   ImportOptions import_;
   MethodChoice choice_;
-  WatchOptions watching_;
-  SnapshotOptions keeping_;
-  Together together_;
+  RunOutputOptions output_options_;
+  CheckpointOptions checkpoint_options_;
+  DistributedSession session_;
   std::vector<std::string> sources_;
   std::string target_, run_, oracle_, test_;
   OptionTable table_;

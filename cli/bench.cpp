@@ -4,21 +4,21 @@
 #include <sstream>
 
 #include "cli/bench_tables.h"
-#include "cli/together.h"
+#include "cli/distributed_session.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
-#include "tributary/bench/speed.h"
-#include "tributary/report/table.h"
-#include "tributary/scale/place.h"
+#include "tributary/experiments/speed.h"
+#include "tributary/launch/rank_info.h"
+#include "tributary/terminal/table.h"
 
 namespace tributary::cli {
 namespace {
 
 // The programs that do the jobs are not ranks themselves, and see the GPU of this process only.
 void work_alone_from_here(torch::Device device) {
-  forget_place();
+  clear_rank_environment();
   if (!device.is_cuda()) return;
   const char* const seen = std::getenv("CUDA_VISIBLE_DEVICES");
   std::string own = std::to_string(device.index());
@@ -44,26 +44,26 @@ class Bench : public Command {
     common_.declare(table_);
     tributary::declare(table_, options_);
     cli::declare(table_, tables_);
-    together_.declare(table_, Together::Work::kJobs);
+    session_.declare(table_, DistributedSession::Work::kJobs);
     table_.add_to(app);
   }
 
   const OptionTable& options() const override { return table_; }
-  const Together* together() const override { return &together_; }
+  const DistributedSession* session() const override { return &session_; }
 
   void run() override {
     common_.apply(table_);
     catch_interrupts();
     announce_parent();
-    together_.begin();
-    const torch::Device device = common_.prepare(together_);
+    session_.begin();
+    const torch::Device device = common_.prepare(session_);
     if (what_ != "speed") {
-      together_.join(device);
+      session_.join(device);
       work_alone_from_here(device);
       run_bench_table(what_, tables_, common_,
                       {options_.architecture, table_.given("precision").value_or(""),
                        table_.given("pictures") ? options_.pictures : 0},
-                      together_.ranks());
+                      session_.comm());
       return;
     }
     const nlohmann::json result = measure_speed(options_, device, static_cast<int>(common_.threads));
@@ -108,7 +108,7 @@ class Bench : public Command {
   CommonOptions common_;
   SpeedOptions options_;
   BenchTableOptions tables_;
-  Together together_;
+  DistributedSession session_;
   std::string what_;
   OptionTable table_;
 };

@@ -11,13 +11,13 @@
 #include "tributary/base/interrupt.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
-#include "tributary/bench/table_page.h"
-#include "tributary/bench/tables.h"
-#include "tributary/data/catalogue.h"
-#include "tributary/data/digits.h"
+#include "tributary/benchmarks/catalogue.h"
+#include "tributary/data/digits/digits.h"
+#include "tributary/experiments/table_page.h"
+#include "tributary/experiments/tables.h"
 #include "tributary/methods/registry.h"
-#include "tributary/report/progress.h"
 #include "tributary/report/report_page.h"
+#include "tributary/terminal/progress.h"
 
 namespace tributary::cli {
 namespace {
@@ -294,8 +294,8 @@ void declare(OptionTable& table, BenchTableOptions& options) {
 }
 
 void run_bench_table(const std::string& name, const BenchTableOptions& options, const CommonOptions& common,
-                     const SharedFlags& shared, Ranks* ranks) {
-  const bool first = !ranks || ranks->first();
+                     const SharedFlags& shared, Communicator* comm) {
+  const bool first = !comm || comm->first();
   const bool drawn = name == kDrawn;
   const std::string out = options.out.empty() ? "bench/" + std::filesystem::path(name).stem().string() : options.out;
   const Benchmark chosen = drawn ? drawn_benchmark(out + "/data") : benchmark(name);
@@ -304,18 +304,18 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
   TableTask task = plan(chosen, options, common, shared);
   task.out = out;
   if (drawn && first) draw_digits(out + "/data", shared.pictures > 0 ? shared.pictures : 1000);
-  if (ranks) {
-    task.machine = ranks->rank();
-    task.machines = ranks->size();
-    task.meet = [ranks] { ranks->meet(); };
-    ranks->meet();
+  if (comm) {
+    task.machine = comm->rank();
+    task.machines = comm->size();
+    task.barrier = [comm] { comm->barrier(); };
+    comm->barrier();
   }
   task.domains = located(chosen, options.data);
   if (first) {
     std::filesystem::create_directories(out);
     remove_leftovers(out);
   }
-  if (ranks) ranks->meet();
+  if (comm) comm->barrier();
   Progress progress(std::cerr, is_terminal(), common.json || !first);
   const TableResult result = run_table(task, call_program, [&](int64_t done, int64_t total, const std::string& what) {
     progress.line(fmt::format("{}/{}  {}", done, total, what));

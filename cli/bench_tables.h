@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "tributary/train/snapshots.h"
+#include "tributary/checkpoint/checkpointer.h"
 
 namespace tributary::cli {
 
@@ -15,7 +15,7 @@ struct BenchTableOptions {
   bool ablation_rows = false;
   std::string sweep, set;
   bool markdown = false;
-  SnapshotOptions keeping;  // of every training and adaptation
+  CheckpointOptions keeping;  // of every training and adaptation
 };
 
 void declare(OptionTable& table, BenchTableOptions& options);
@@ -27,9 +27,9 @@ struct SharedFlags {
   int64_t pictures = 0;   // of each drawn domain
 };
 
-// Runs the table of benchmark `name` and prints it. Ranks, where there are several, each do a part of the jobs; they
-// share the folder.
+// Runs the table of benchmark `name` and prints it. Communicator, where there are several, each do a part of the jobs;
+// they share the folder.
 void run_bench_table(const std::string& name, const BenchTableOptions& options, const CommonOptions& common,
-                     const SharedFlags& shared, Ranks* ranks);
+                     const SharedFlags& shared, Communicator* comm);
 
 }  // namespace tributary::cli

@@ -9,13 +9,13 @@
 #include "tributary/base/options.h"
 #include "tributary/data/image_set.h"
 #include "tributary/data/load.h"
-#include "tributary/model/checkpoint.h"
-#include "tributary/model/device.h"
+#include "tributary/device/device.h"
 #include "tributary/model/ensemble.h"
+#include "tributary/model_io/import_weights.h"
 
 namespace tributary::cli {
 
-class Together;
+class DistributedSession;
 
 // The options of an action of a command that has several.
 struct FurtherOptions {
@@ -33,7 +33,7 @@ class Command {
   virtual void declare(CLI::App& app) = 0;
   virtual void run() = 0;
   // The processes that do it together, or null.
-  virtual const Together* together() const { return nullptr; }
+  virtual const DistributedSession* session() const { return nullptr; }
   // Its options, for the reference page.
   virtual const OptionTable& options() const = 0;
   virtual std::vector<FurtherOptions> further_options() const { return {}; }
@@ -66,7 +66,7 @@ struct CommonOptions {
   // Sets the number of threads, which then is what is really in use, and gives the device.
   torch::Device prepare();
   // The same for one of several processes on a machine, who share its threads as whoever started them says.
-  torch::Device prepare(const Together& together);
+  torch::Device prepare(const DistributedSession& session);
 };
 
 // How pictures are read for an ensemble.
@@ -76,14 +76,14 @@ struct DataOptions {
   double memory = 0, gpu_memory = 0, feature_memory = 0;  // GiB
 
   void declare(OptionTable& table);
-  LoadOptions for_framing(const Framing& framing, int64_t threads) const;
+  LoadOptions for_preprocessing(const Preprocessing& preprocessing, int64_t threads) const;
 };
 
-// Says that batches are from here on taken in pieces (train/less_memory.h).
-void report_less_memory(const std::string& command, int64_t piece);
+// Says that batches are from here on taken in pieces (train/memory_retry.h).
+void report_memory_retry(const std::string& command, int64_t micro_batch);
 
 // Tells about pictures that were set aside, on standard error.
-void report_set_aside(const std::string& command, const std::vector<SetAside>& set_aside, int64_t total);
+void report_skipped(const std::string& command, const std::vector<SkippedPicture>& skipped, int64_t total);
 
 // One model from a run folder, a mixture file or a source; several sources make a plain ensemble under `rule`.
 Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule, const ImportOptions& options);

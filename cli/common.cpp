@@ -6,12 +6,12 @@
 #include <iostream>
 
 #include "cli/command.h"
-#include "cli/together.h"
+#include "cli/distributed_session.h"
+#include "tributary/artefacts/run_folder.h"
 #include "tributary/base/error.h"
 #include "tributary/base/memory.h"
 #include "tributary/base/text.h"
-#include "tributary/model/model_file.h"
-#include "tributary/report/run_folder.h"
+#include "tributary/model_io/model_file.h"
 
 namespace tributary::cli {
 
@@ -42,9 +42,9 @@ torch::Device CommonOptions::prepare() {
   return chosen;
 }
 
-torch::Device CommonOptions::prepare(const Together& together) {
-  if (together.several() && threads == 0) threads = at::get_num_threads();
-  return together.own_device(prepare());
+torch::Device CommonOptions::prepare(const DistributedSession& session) {
+  if (session.several() && threads == 0) threads = at::get_num_threads();
+  return session.own_device(prepare());
 }
 
 void DataOptions::declare(OptionTable& table) {
@@ -67,9 +67,9 @@ void DataOptions::declare(OptionTable& table) {
       .transient();
 }
 
-LoadOptions DataOptions::for_framing(const Framing& framing, int64_t threads) const {
+LoadOptions DataOptions::for_preprocessing(const Preprocessing& preprocessing, int64_t threads) const {
   LoadOptions options;
-  options.framing = framing;
+  options.preprocessing = preprocessing;
   options.threads = static_cast<int>(threads);
   options.root = root;
   options.max_bad_share = max_bad;
@@ -80,18 +80,18 @@ LoadOptions DataOptions::for_framing(const Framing& framing, int64_t threads) co
   return options;
 }
 
-void report_set_aside(const std::string& command, const std::vector<SetAside>& set_aside, int64_t total) {
-  for (size_t i = 0; i < set_aside.size(); ++i)
+void report_skipped(const std::string& command, const std::vector<SkippedPicture>& skipped, int64_t total) {
+  for (size_t i = 0; i < skipped.size(); ++i)
     std::cerr << fmt::format("tributary {}: {}: not a picture we can read ({}); set aside, {} of {}\n", command,
-                             set_aside[i].path, set_aside[i].reason, thousands(static_cast<int64_t>(i) + 1),
+                             skipped[i].path, skipped[i].reason, thousands(static_cast<int64_t>(i) + 1),
                              thousands(total));
 }
 
-void report_less_memory(const std::string& command, int64_t piece) {
+void report_memory_retry(const std::string& command, int64_t micro_batch) {
   std::cerr << fmt::format(
       "tributary {}: the GPU's memory does not suffice; goes on with {} pictures of a batch at once, which takes "
       "longer\n",
-      command, piece);
+      command, micro_batch);
 }
 
 Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule, const ImportOptions& options) {

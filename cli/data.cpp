@@ -10,11 +10,11 @@
 #include "tributary/base/files.h"
 #include "tributary/base/staged_folder.h"
 #include "tributary/base/text.h"
-#include "tributary/data/catalogue.h"
-#include "tributary/data/digits.h"
-#include "tributary/data/encode_png.h"
-#include "tributary/data/idx.h"
-#include "tributary/report/table.h"
+#include "tributary/benchmarks/catalogue.h"
+#include "tributary/data/digits/digits.h"
+#include "tributary/data/digits/idx.h"
+#include "tributary/data/image/encode_png.h"
+#include "tributary/terminal/table.h"
 
 namespace tributary::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "cli/command.h"
 #include "tributary/base/text.h"
-#include "tributary/bench/digits_demo.h"
+#include "tributary/experiments/digits_demo.h"
 
 namespace tributary::cli {
 namespace {
@@ -25,7 +25,7 @@ class Demo : public Command {
 
   void run() override {
     common_.read_config(table_);
-    settle(table_, options_.adapt);
+    resolve_options(table_, options_.adapt);
     const torch::Device device = common_.prepare();
     Progress progress(std::cerr, is_terminal(), false);
     const DemoResult result = run_digits_demo(options_, device, progress);

@@ -4,7 +4,8 @@
 #include <optional>
 
 #include "cli/command.h"
-#include "cli/together.h"
+#include "cli/distributed_session.h"
+#include "tributary/artefacts/run_folder.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
@@ -12,13 +13,12 @@
 #include "tributary/base/text.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/model/layered_source.h"
-#include "tributary/model/model_file.h"
-#include "tributary/report/progress.h"
-#include "tributary/report/run_folder.h"
-#include "tributary/report/table.h"
+#include "tributary/model_io/model_file.h"
+#include "tributary/terminal/progress.h"
+#include "tributary/terminal/table.h"
 #include "tributary/train/distillation.h"
 #include "tributary/train/evaluate.h"
-#include "tributary/train/less_memory.h"
+#include "tributary/train/memory_retry.h"
 
 namespace tributary::cli {
 namespace {
@@ -80,14 +80,14 @@ class Distill : public Command {
                 "teacher for photographs where the networks are the same, else fresh");
     tributary::declare(table_, options_);
     data_.declare(table_);
-    tributary::declare(table_, keeping_);
-    together_.declare(table_);
+    tributary::declare(table_, checkpoint_options_);
+    session_.declare(table_);
     table_.flag("model", "trust", &import_.trust, "load TorchScript files, which are code").transient();
     table_.add_to(app);
   }
 
   const OptionTable& options() const override { return table_; }
-  const Together* together() const override { return &together_; }
+  const DistributedSession* session() const override { return &session_; }
 
   void run() override {
     catch_interrupts();
@@ -99,52 +99,52 @@ class Distill : public Command {
     if (target_.empty() && is_run) target_ = target_of_run(path_);
     if (target_.empty()) input_error("name the unlabelled pictures with --target");
     require_writable_file(out_);
-    together_.begin();
-    const torch::Device device = common_.prepare(together_);
-    together_.join(device);
+    session_.begin();
+    const torch::Device device = common_.prepare(session_);
+    session_.join(device);
     const auto seed = static_cast<uint64_t>(seed_);
     Ensemble teachers = load_ensemble(model_file, import_);
     SourceModel student = first_student(teachers, seed);
-    const LoadOptions load_options = data_.for_framing(teachers.framing(), common_.threads);
-    std::vector<SetAside> bad;
+    const LoadOptions load_options = data_.for_preprocessing(teachers.preprocessing(), common_.threads);
+    std::vector<SkippedPicture> bad;
     const ImageSet target = load_images(target_, load_options, &bad);
-    if (together_.first()) report_set_aside(name(), bad, target.size() + static_cast<int64_t>(bad.size()));
-    together_.require_equal(target.size(), target_);
+    if (session_.first()) report_skipped(name(), bad, target.size() + static_cast<int64_t>(bad.size()));
+    session_.require_equal(target.size(), target_);
     std::optional<LabelledImages> test;
     if (!test_.empty()) test = load_labelled(test_, load_options, teachers.classes());
 
     teachers.to(device);
     student.to(device);
-    together_.share(teachers, Division::kRows);
-    together_.share(student);
-    if (!together_.first()) {
-      Snapshots& snapshots = together_.snapshots(nullptr, keeping_);
-      distill(student, teachers, target, options_, seed, snapshots, {});
+    session_.shard(teachers, Division::kRows);
+    session_.shard(student);
+    if (!session_.first()) {
+      Checkpointer& checkpointer = session_.checkpointer(nullptr, checkpoint_options_);
+      distill(student, teachers, target, options_, seed, checkpointer, {});
       compared(teachers, std::move(student), target, test, model_file, device);
       return;
     }
     make_folder(std::filesystem::absolute(out_).parent_path().string());
-    const std::string config = config_text(table_, common_.threads, together_);
-    SnapshotsBeside kept(out_, fmt::format("model = {}\n{}", toml_text(path_), config), keeping_);
-    Snapshots& snapshots = together_.snapshots(&kept.snapshots(), keeping_);
+    const std::string config = config_text(table_, common_.threads, session_);
+    FileCheckpoints kept(out_, fmt::format("model = {}\n{}", toml_text(path_), config), checkpoint_options_);
+    Checkpointer& checkpointer = session_.checkpointer(&kept.checkpointer(), checkpoint_options_);
     Progress progress(std::cerr, is_terminal(), !is_terminal());
     const NamedTensors first = copy_of(student.state());
-    const auto attempt = [&](int64_t piece) {
+    const auto attempt = [&](int64_t micro_batch) {
       student.restore(first);
-      set_piece(student, piece);
-      for (SourceModel& teacher : teachers.sources) set_piece(teacher, piece);
-      if (piece > 0) kept.snapshots().look_again();
-      distill(student, teachers, target, options_, seed, snapshots, [&](const DistillationProgress& at) {
+      set_micro_batch(student, micro_batch);
+      for (SourceModel& teacher : teachers.sources) set_micro_batch(teacher, micro_batch);
+      if (micro_batch > 0) kept.checkpointer().rescan();
+      distill(student, teachers, target, options_, seed, checkpointer, [&](const DistillationProgress& at) {
         progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps), "distill",
                         std::isnan(at.loss) ? "" : fmt::format("loss {:.3f}", at.loss));
       });
     };
     constexpr int64_t kBatch = 64;  // where none is given
-    if (together_.ranks())
+    if (session_.comm())
       attempt(/*piece=*/0);
     else
-      until_it_fits(options_.batch > 0 ? options_.batch : kBatch, device, attempt,
-                    [&](int64_t piece) { report_less_memory(name(), piece); });
+      retry_with_micro_batches(options_.batch > 0 ? options_.batch : kBatch, device, attempt,
+                               [&](int64_t micro_batch) { report_memory_retry(name(), micro_batch); });
     progress.finish();
     save_source(out_, student);
     kept.finish();
@@ -156,12 +156,12 @@ class Distill : public Command {
     const SourceModel* teacher = strongest(teachers);
     if (architecture_.empty() && teacher == nullptr)
       input_error("{} has only TorchScript sources; name the student's network with --architecture", path_);
-    std::optional<Checkpoint> weights;
+    std::optional<WeightFile> weights;
     if (!init_.empty() && init_ != kFresh && init_ != kTeacher) {
       ImportOptions options;
       options.architecture = architecture_;
-      options.size = teachers.framing().size;
-      weights = read_checkpoint(init_, options);
+      options.size = teachers.preprocessing().size;
+      weights = read_weights(init_, options);
     }
     const std::string network = weights                 ? weights->info.architecture
                                 : architecture_.empty() ? teacher->info().architecture
@@ -177,8 +177,8 @@ class Distill : public Command {
       return student;
     }
     ModelInfo info = fresh_info(student_name(), network, teachers.classes());
-    require_framing(architecture(network), teachers.framing());
-    info.framing = teachers.framing();
+    require_preprocessing(architecture(network), teachers.preprocessing());
+    info.preprocessing = teachers.preprocessing();
     if (weights) {
       info.normalisation = weights->info.normalisation;
       info.first_stride = weights->info.first_stride;
@@ -210,7 +210,7 @@ class Distill : public Command {
     Tensor by_mixture, by_student;
     json mixture = measured(teachers, images, test_set, label, by_mixture);
     json one = measured(alone, images, test_set, label, by_student);
-    if (!together_.first()) return {};
+    if (!session_.first()) return {};
     mixture["bytes"] = std::filesystem::file_size(model_file);
     one["bytes"] = std::filesystem::file_size(out_);
     const double agreement = (by_mixture == by_student).to(torch::kFloat64).mean().item<double>();
@@ -254,8 +254,8 @@ class Distill : public Command {
   DataOptions data_;
   ImportOptions import_;
   DistillationOptions options_;
-  SnapshotOptions keeping_;
-  Together together_;
+  CheckpointOptions checkpoint_options_;
+  DistributedSession session_;
   int64_t seed_ = 0;
   std::string path_, target_, out_, test_, name_, architecture_, init_;
   OptionTable table_;

@@ -6,7 +6,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/text.h"
 #include "tributary/eval/metrics.h"
-#include "tributary/report/table.h"
+#include "tributary/terminal/table.h"
 #include "tributary/train/evaluate.h"
 
 namespace tributary::cli {
@@ -39,10 +39,10 @@ class Evaluate : public Command {
     if (data_path_.empty()) input_error("name the labelled pictures with --data");
     const torch::Device device = common_.prepare();
     Ensemble ensemble = load_models(models_, rule_, import_);
-    std::vector<SetAside> bad;
-    const LabelledImages data =
-        load_labelled(data_path_, data_.for_framing(ensemble.framing(), common_.threads), ensemble.classes(), &bad);
-    report_set_aside(name(), bad, data.images.size() + static_cast<int64_t>(bad.size()));
+    std::vector<SkippedPicture> bad;
+    const LabelledImages data = load_labelled(
+        data_path_, data_.for_preprocessing(ensemble.preprocessing(), common_.threads), ensemble.classes(), &bad);
+    report_skipped(name(), bad, data.images.size() + static_cast<int64_t>(bad.size()));
     ensemble.to(device);
     const Tensor label = torch::tensor(data.labels.values, torch::kInt64).to(device);
     const Tensor logits = evaluate_logits(ensemble, DeviceImages(data.images, device));

@@ -8,7 +8,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
-#include "tributary/model/export.h"
+#include "tributary/model_io/export.h"
 
 namespace tributary::cli {
 namespace {

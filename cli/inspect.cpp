@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "tributary/artefacts/run_folder.h"
 #include "tributary/base/error.h"
 #include "tributary/base/text.h"
-#include "tributary/model/model_file.h"
-#include "tributary/model/safetensors.h"
-#include "tributary/report/run_folder.h"
-#include "tributary/report/table.h"
+#include "tributary/io/safetensors.h"
+#include "tributary/model_io/model_file.h"
+#include "tributary/terminal/table.h"
 
 namespace tributary::cli {
 namespace {
@@ -35,7 +35,7 @@ json model_facts(const std::string& path, const std::string& format, const std::
                  {"format", format},
                  {"kind", kind},
                  {"classes", ensemble.classes()},
-                 {"input_size", ensemble.framing().size},
+                 {"input_size", ensemble.preprocessing().size},
                  {"tensors", json::array()},
                  {"missing", json::array()},
                  {"left_over", json::array()}};
@@ -68,13 +68,13 @@ json inspect_checkpoint(const std::string& path, const ImportOptions& options) {
     }
   };
   try {
-    const Checkpoint checkpoint = read_checkpoint(path, options);
-    add_files(checkpoint.files);
-    result["classes"] = checkpoint.info.classes;
-    result["input_size"] = checkpoint.info.framing.size;
-    result["missing"] = checkpoint.missing;
-    result["left_over"] = checkpoint.left_over;
-    result["sources"] = {source_facts(SourceModel(checkpoint.info, Init()))};
+    const WeightFile keep = read_weights(path, options);
+    add_files(keep.files);
+    result["classes"] = keep.info.classes;
+    result["input_size"] = keep.info.preprocessing.size;
+    result["missing"] = keep.missing;
+    result["left_over"] = keep.left_over;
+    result["sources"] = {source_facts(SourceModel(keep.info, Init()))};
   } catch (const UnknownNetwork& unknown) {
     std::vector<TensorFile> files;
     files.push_back(TensorFile::read(path));

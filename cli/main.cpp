@@ -4,15 +4,15 @@
 #include <iostream>
 
 #include "cli/command.h"
-#include "cli/together.h"
+#include "cli/distributed_session.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/message.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
-#include "tributary/model/device.h"
-#include "tributary/scale/launch.h"
-#include "tributary/scale/watch.h"
+#include "tributary/device/device.h"
+#include "tributary/distributed/heartbeat.h"
+#include "tributary/launch/launcher.h"
 
 namespace {
 
@@ -25,22 +25,22 @@ int complain(const std::string& who, const std::string& what, int code) {
 
 // How a command that did not go well ends. Of several processes one speaks, and the others hear of it.
 int ended(const cli::Command& command, const std::string& what, int code) {
-  const cli::Together* const together = command.together();
-  if (together) together->fail(what);
-  return together && !together->speaks() ? code : complain(command.name(), what, code);
+  const cli::DistributedSession* const session = command.session();
+  if (session) session->fail(what);
+  return session && !session->speaks() ? code : complain(command.name(), what, code);
 }
 
 int run(cli::Command& command) {
   try {
     command.run();
     return 0;
-  } catch (const cli::Ended& others) {
+  } catch (const cli::ExitWith& others) {
     return others.code;
   } catch (const Interrupted& interrupted) {  // all processes at once
-    if (command.together() && !command.together()->speaks()) return interrupted.exit_code();
+    if (command.session() && !command.session()->speaks()) return interrupted.exit_code();
     return complain(command.name(), interrupted.what(), interrupted.exit_code());
   } catch (const LostPeer& lost) {
-    command.together()->fail(lost.what());
+    command.session()->fail(lost.what());
     return lost.quiet() ? exit_code_for_lost_peer() : complain(command.name(), lost.what(), exit_code_for_lost_peer());
   } catch (const InputError& error) {
     return ended(command, error.what(), kBadInput);

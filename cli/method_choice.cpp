@@ -2,7 +2,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/text.h"
-#include "tributary/methods/selective.h"
+#include "tributary/methods/selective/selective.h"
 
 namespace tributary::cli {
 
@@ -14,8 +14,8 @@ void MethodChoice::declare(OptionTable& table) {
   for (const MethodEntry& entry : compared_) entry.declare(table);
 }
 
-void MethodChoice::settle(OptionTable& table) {
-  tributary::settle(table, selective_);
+void MethodChoice::resolve_options(OptionTable& table) {
+  tributary::resolve_options(table, selective_);
   make(table);
 }
 
@@ -38,7 +38,7 @@ std::unique_ptr<Method> MethodChoice::make(const OptionTable& table) const {
     if (table.given("rate_bottleneck")) common.rate_bottleneck = selective_.rate_bottleneck;
     common.augmentation = selective_.augmentation;
     common.precision = selective_.precision;
-    common.record = selective_.record;
+    common.cuda_graph = selective_.cuda_graph;
     return entry.make(common);
   }
   input_error("--method {}: choose one of {}", printable(name_), names());

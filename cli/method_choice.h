@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tributary/methods/registry.h"
-#include "tributary/methods/selective_options.h"
+#include "tributary/methods/selective/selective_options.h"
 
 namespace tributary::cli {
 
@@ -14,7 +14,7 @@ class MethodChoice {
  public:
   void declare(OptionTable& table);
   // Takes over what was read. An InputError says what is wrong with the options of the chosen method.
-  void settle(OptionTable& table);
+  void resolve_options(OptionTable& table);
 
   const std::string& name() const { return name_; }
   const SelectiveOptions& selective() const { return selective_; }

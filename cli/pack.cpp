@@ -41,10 +41,10 @@ void Pack::run() {
   const PictureSource source = labels_ ? open_labelled(data_path_, root_, {}, options_.threads)
                                        : open_pictures(data_path_, root_, options_.threads);
   const PackedShards packed = pack_pictures(source, data_path_, out_, options_);
-  report_set_aside("data", packed.set_aside, source.size());
+  report_skipped("data", packed.skipped, source.size());
   if (json_) {
     const nlohmann::json facts = {{"pictures", packed.pictures},
-                                  {"set_aside", packed.set_aside.size()},
+                                  {"set_aside", packed.skipped.size()},
                                   {"classes", source.classes.size()},
                                   {"bytes", packed.bytes},
                                   {"shards", packed.files}};

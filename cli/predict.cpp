@@ -5,7 +5,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
-#include "tributary/report/predictions.h"
+#include "tributary/run/predictions.h"
 #include "tributary/train/evaluate.h"
 
 namespace tributary::cli {
@@ -42,9 +42,10 @@ class Predict : public Command {
     if (!out_.empty()) require_writable_target(out_);
     const torch::Device device = common_.prepare();
     Ensemble ensemble = load_models(models_, rule_, import_);
-    std::vector<SetAside> bad;
-    const ImageSet images = load_images(data_path_, data_.for_framing(ensemble.framing(), common_.threads), &bad);
-    report_set_aside(name(), bad, images.size() + static_cast<int64_t>(bad.size()));
+    std::vector<SkippedPicture> bad;
+    const ImageSet images =
+        load_images(data_path_, data_.for_preprocessing(ensemble.preprocessing(), common_.threads), &bad);
+    report_skipped(name(), bad, images.size() + static_cast<int64_t>(bad.size()));
     ensemble.to(device);
     const Tensor logits = evaluate_logits(ensemble, DeviceImages(images, device));
     const std::string text = predictions_text(images, bad, ensemble, combine(logits, ensemble.mixture), logits,

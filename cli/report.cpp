@@ -3,11 +3,11 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "tributary/artefacts/run_folder.h"
 #include "tributary/base/error.h"
 #include "tributary/base/text.h"
 #include "tributary/report/figure.h"
 #include "tributary/report/report_page.h"
-#include "tributary/report/run_folder.h"
 
 namespace tributary::cli {
 namespace {
@@ -45,7 +45,7 @@ class Report : public Command {
     const bool finished = model_is_there();
     if (!labels_.empty() || (pictures_ && finished && figure_.empty())) {
       const Ensemble ensemble = load_models({run_}, "", ImportOptions());
-      const LoadOptions load = data_.for_framing(ensemble.framing(), common_.threads);
+      const LoadOptions load = data_.for_preprocessing(ensemble.preprocessing(), common_.threads);
       if (!labels_.empty()) {
         LabelledImages labelled = load_labelled(labels_, load, ensemble.classes());
         subject.truth = std::move(labelled.labels);

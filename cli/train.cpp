@@ -4,14 +4,14 @@
 #include <optional>
 
 #include "cli/command.h"
-#include "cli/together.h"
+#include "cli/distributed_session.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/text.h"
-#include "tributary/model/model_file.h"
-#include "tributary/report/progress.h"
-#include "tributary/train/less_memory.h"
+#include "tributary/model_io/model_file.h"
+#include "tributary/terminal/progress.h"
+#include "tributary/train/memory_retry.h"
 #include "tributary/train/source_training.h"
 
 namespace tributary::cli {
@@ -41,13 +41,13 @@ class Train : public Command {
     tributary::declare(table_, options_);
     declare_network(table_, import_);
     data_.declare(table_);
-    tributary::declare(table_, keeping_);
-    together_.declare(table_);
+    tributary::declare(table_, checkpoint_options_);
+    session_.declare(table_);
     table_.add_to(app);
   }
 
   const OptionTable& options() const override { return table_; }
-  const Together* together() const override { return &together_; }
+  const DistributedSession* session() const override { return &session_; }
 
   void run() override {
     catch_interrupts();
@@ -55,57 +55,58 @@ class Train : public Command {
     if (data_path_.empty()) input_error("name the labelled pictures with --data");
     if (out_.empty()) input_error("name the model file to write with --out");
     require_writable_file(out_);
-    together_.begin();
-    const torch::Device device = common_.prepare(together_);
-    together_.join(device);
+    session_.begin();
+    const torch::Device device = common_.prepare(session_);
+    session_.join(device);
     const auto seed = static_cast<uint64_t>(seed_);
-    std::optional<Checkpoint> weights;
-    if (!init_.empty()) weights = read_checkpoint(init_, import_);
+    std::optional<WeightFile> weights;
+    if (!init_.empty()) weights = read_weights(init_, import_);
     ModelInfo info = fresh_info(name_.empty() ? domain_of(data_path_) : name_,
                                 weights                        ? weights->info.architecture
                                 : import_.architecture.empty() ? "dtn"
                                                                : import_.architecture,
                                 {});
     if (weights) {
-      info.framing = weights->info.framing;
+      info.preprocessing = weights->info.preprocessing;
       info.normalisation = weights->info.normalisation;
       info.first_stride = weights->info.first_stride;
     } else {
       apply_framing(import_, architecture(info.architecture), info);
     }
-    const Split split = load(info.framing, seed);
-    together_.require_equal(split.training.images.size(), data_path_);
+    const Split split = load(info.preprocessing, seed);
+    session_.require_equal(split.training.images.size(), data_path_);
     info.classes = split.training.labels.classes;
     SourceModel model(info, Random(seed, Purpose::kInitialise), options_.classifier_init);
     if (weights) import_backbone(*weights, init_, model);
     weights.reset();
     model.to(device);
-    together_.share(model);
-    if (!together_.first()) {
-      Snapshots& snapshots = together_.snapshots(nullptr, keeping_);
-      train_source(model, split.training, split.validation, options_, seed, snapshots);
+    session_.shard(model);
+    if (!session_.first()) {
+      Checkpointer& checkpointer = session_.checkpointer(nullptr, checkpoint_options_);
+      train_source(model, split.training, split.validation, options_, seed, checkpointer);
       return;
     }
     const NamedTensors first = copy_of(model.state());
     make_folder(std::filesystem::absolute(out_).parent_path().string());
-    SnapshotsBeside kept(out_, config_text(table_, common_.threads, together_), keeping_);
-    Snapshots& snapshots = together_.snapshots(&kept.snapshots(), keeping_);
+    FileCheckpoints kept(out_, config_text(table_, common_.threads, session_), checkpoint_options_);
+    Checkpointer& checkpointer = session_.checkpointer(&kept.checkpointer(), checkpoint_options_);
     Progress progress(std::cerr, is_terminal(), !is_terminal());
     double accuracy = 0;
-    const auto attempt = [&](int64_t piece) {
+    const auto attempt = [&](int64_t micro_batch) {
       model.restore(first);
-      set_piece(model, piece);
-      if (piece > 0) kept.snapshots().look_again();
+      set_micro_batch(model, micro_batch);
+      if (micro_batch > 0) kept.checkpointer().rescan();
       accuracy = train_source(
-          model, split.training, split.validation, options_, seed, snapshots, [&](const SourceTrainingProgress& at) {
+          model, split.training, split.validation, options_, seed, checkpointer, [&](const SourceTrainingProgress& at) {
             progress.update(static_cast<double>(at.step) / static_cast<double>(at.steps), "train " + info.name,
                             at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
           });
     };
-    if (together_.ranks())
+    if (session_.comm())
       attempt(/*piece=*/0);
     else
-      until_it_fits(options_.batch, device, attempt, [&](int64_t piece) { report_less_memory(name(), piece); });
+      retry_with_micro_batches(options_.batch, device, attempt,
+                               [&](int64_t micro_batch) { report_memory_retry(name(), micro_batch); });
     progress.finish();
     save_source(out_, model);
     kept.finish();
@@ -125,17 +126,17 @@ class Train : public Command {
   }
 
  private:
-  Split load(const Framing& framing, uint64_t seed) {
-    std::vector<SetAside> bad;
-    const LoadOptions load_options = data_.for_framing(framing, common_.threads);
+  Split load(const Preprocessing& preprocessing, uint64_t seed) {
+    std::vector<SkippedPicture> bad;
+    const LoadOptions load_options = data_.for_preprocessing(preprocessing, common_.threads);
     LabelledImages all = load_labelled(data_path_, load_options, {}, &bad);
-    if (together_.first()) report_set_aside(name(), bad, all.images.size() + static_cast<int64_t>(bad.size()));
+    if (session_.first()) report_skipped(name(), bad, all.images.size() + static_cast<int64_t>(bad.size()));
     if (all.labels.classes.size() < 2)
       input_error("{} has only the class '{}'; a classifier needs at least 2", data_path_, all.labels.classes.front());
     if (validation_path_.empty()) return split_for_validation(all, options_.train_share, options_.full, seed);
     bad.clear();
     LabelledImages validation = load_labelled(validation_path_, load_options, all.labels.classes, &bad);
-    if (together_.first()) report_set_aside(name(), bad, validation.images.size() + static_cast<int64_t>(bad.size()));
+    if (session_.first()) report_skipped(name(), bad, validation.images.size() + static_cast<int64_t>(bad.size()));
     return {std::move(all), std::move(validation)};
   }
 
@@ -143,8 +144,8 @@ class Train : public Command {
   DataOptions data_;
   ImportOptions import_;
   SourceTrainingOptions options_;
-  SnapshotOptions keeping_;
-  Together together_;
+  CheckpointOptions checkpoint_options_;
+  DistributedSession session_;
   int64_t seed_ = 0;
   std::string data_path_, validation_path_, out_, name_, init_;
   OptionTable table_;

@@ -1,8 +1,8 @@
 // Entropy minimisation: the least that adaptation can be. Every source becomes more certain about the target's
 // pictures, right or wrong; probabilities are averaged.
 #include "tributary/adapt/information.h"
+#include "tributary/device/accelerator.h"
 #include "tributary/methods/registry.h"
-#include "tributary/model/accelerator.h"
 #include "tributary/train/sgd.h"
 
 namespace tributary {
@@ -25,7 +25,7 @@ class EntropyLearner : public Learner {
     {
       const MixedPrecision precision(mixed_, batch.pixels.device());
       const Tensor x = normalise(batch.pixels, source_.info().normalisation);
-      logits = source_.classify(source_.features(x, &batch.noise.front())).to(torch::kFloat32);
+      logits = source_.classify(source_.features(x, &batch.dropout_stream.front())).to(torch::kFloat32);
     }
     const Tensor loss = entropy(logits.softmax(1)).mean();
     optimiser_.zero_gradients();

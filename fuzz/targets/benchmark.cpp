@@ -1,7 +1,7 @@
-// Any text as a benchmark of the user's own domains (data/catalogue.h). An InputError refuses it; what is accepted has
-// names that can be files, for the runs of a table are folders called after them.
+// Any text as a benchmark of the user's own domains (benchmarks/catalogue.h). An InputError refuses it; what is
+// accepted has names that can be files, for the runs of a table are folders called after them.
 #include "fuzz/input.h"
-#include "tributary/data/catalogue.h"
+#include "tributary/benchmarks/catalogue.h"
 
 using namespace tributary;
 

@@ -1,6 +1,6 @@
-// Any bytes as an IDX file, plain or gzipped, to the readers of pictures and labels (data/idx.h, data/gzip_file.h).
-// They refuse with InputErrors.
-#include "tributary/data/idx.h"
+// Any bytes as an IDX file, plain or gzipped, to the readers of pictures and labels (data/digits/idx.h,
+// data/archive/gzip_file.h). They refuse with InputErrors.
+#include "tributary/data/digits/idx.h"
 #include "fuzz/input.h"
 
 using namespace tributary;

@@ -1,8 +1,9 @@
-// Any bytes to the decoder of JPEG (data/decode_jpeg.h), and as a segment of EXIF to the reader of the orientation
-// (data/exif.h). What cannot be decoded is a PictureError. Pictures are kept small: large ones only cost time here.
+// Any bytes to the decoder of JPEG (data/image/decode_jpeg.h), and as a segment of EXIF to the reader of the
+// orientation (data/image/exif.h). What cannot be decoded is a PictureError. Pictures are kept small: large ones only
+// cost time here.
 #include "fuzz/input.h"
-#include "tributary/data/decode_jpeg.h"
-#include "tributary/data/exif.h"
+#include "tributary/data/image/decode_jpeg.h"
+#include "tributary/data/image/exif.h"
 
 using namespace tributary;
 

@@ -1,8 +1,8 @@
-// Any bytes as a .mat file: its list of arrays (data/mat_file.h), and pictures and labels in each of the forms that
-// digits come in (data/mat_digits.h). All refuse with InputErrors.
+// Any bytes as a .mat file: its list of arrays (data/digits/mat_file.h), and pictures and labels in each of the forms
+// that digits come in (data/digits/mat_digits.h). All refuse with InputErrors.
 #include "fuzz/input.h"
-#include "tributary/data/mat_digits.h"
-#include "tributary/data/mat_file.h"
+#include "tributary/data/digits/mat_digits.h"
+#include "tributary/data/digits/mat_file.h"
 
 using namespace tributary;
 

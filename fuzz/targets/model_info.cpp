@@ -1,6 +1,6 @@
-// Any text as a model file's description of its model, or of a mixture's models (model/model_info.h). An InputError
+// Any text as a model file's description of its model, or of a mixture's models (io/model_info.h). An InputError
 // refuses what makes no sense; what is accepted must read back as the same text.
-#include "tributary/model/model_info.h"
+#include "tributary/io/model_info.h"
 #include "fuzz/input.h"
 
 using namespace tributary;

@@ -1,13 +1,13 @@
-// Any bytes as a pickle: to the unpickler (model/unpickler.h), and as data.pkl of a well-formed checkpoint with two
-// storages, "0" and "1" of 96 bytes each, to the reader of PyTorch checkpoints (model/pytorch_file.h). So the pickle
+// Any bytes as a pickle: to the unpickler (io/unpickler.h), and as data.pkl of a well-formed checkpoint with two
+// storages, "0" and "1" of 96 bytes each, to the reader of PyTorch checkpoints (io/pytorch_file.h). So the pickle
 // reaches the code that finds the state dictionary and checks tensors against storages, from which the checksums of a
 // zip archive would keep it. Refusals are InputErrors.
 #include <zlib.h>
 
 #include "fuzz/input.h"
 #include "tributary/base/little_endian.h"
-#include "tributary/model/pytorch_file.h"
-#include "tributary/model/unpickler.h"
+#include "tributary/io/pytorch_file.h"
+#include "tributary/io/unpickler.h"
 
 using namespace tributary;
 

@@ -1,10 +1,10 @@
-// Any bytes to the decoder of PNG (data/decode_png.h), as they are and with the checksums of their chunks put right,
-// without which hardly a change would get past the first chunk. What cannot be decoded is a PictureError. Pictures are
-// kept small: large ones only cost time here.
+// Any bytes to the decoder of PNG (data/image/decode_png.h), as they are and with the checksums of their chunks put
+// right, without which hardly a change would get past the first chunk. What cannot be decoded is a PictureError.
+// Pictures are kept small: large ones only cost time here.
 #include <zlib.h>
 
 #include "fuzz/input.h"
-#include "tributary/data/decode.h"
+#include "tributary/data/image/decode.h"
 
 using namespace tributary;
 

@@ -1,7 +1,7 @@
-// Any bytes to the reader of PyTorch checkpoints (model/pytorch_file.h), either format; an InputError refuses what is
+// Any bytes to the reader of PyTorch checkpoints (io/pytorch_file.h), either format; an InputError refuses what is
 // none. The checksums of zip entries keep changed pickles out here: pickle.cpp hands them in.
 #include "fuzz/input.h"
-#include "tributary/model/pytorch_file.h"
+#include "tributary/io/pytorch_file.h"
 
 using namespace tributary;
 

@@ -1,8 +1,8 @@
-// Any bytes to the reader of safetensors (model/safetensors.h), and what its metadata says of a model to the reader of
-// that (model/model_info.h). Both refuse with InputErrors.
-#include "tributary/model/safetensors.h"
+// Any bytes to the reader of safetensors (io/safetensors.h), and what its metadata says of a model to the reader of
+// that (io/model_info.h). Both refuse with InputErrors.
+#include "tributary/io/safetensors.h"
 #include "fuzz/input.h"
-#include "tributary/model/model_info.h"
+#include "tributary/io/model_info.h"
 
 using namespace tributary;
 

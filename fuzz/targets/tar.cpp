@@ -1,11 +1,11 @@
-// Any bytes as a tar archive: its members (data/tar_file.h), and as a shard its pictures and labels with and without a
-// model's classes (data/shard_index.h), each picture decoded where it is raw (data/decode_ppm.h). All refuse with
-// InputErrors, a picture with a PictureError.
+// Any bytes as a tar archive: its members (data/archive/tar_file.h), and as a shard its pictures and labels with and
+// without a model's classes (data/archive/shard_index.h), each picture decoded where it is raw
+// (data/image/decode_ppm.h). All refuse with InputErrors, a picture with a PictureError.
 #include "fuzz/input.h"
-#include "tributary/data/decode_ppm.h"
-#include "tributary/data/shard_index.h"
-#include "tributary/data/tar_file.h"
-#include "tributary/data/tar_header.h"
+#include "tributary/data/archive/shard_index.h"
+#include "tributary/data/archive/tar_file.h"
+#include "tributary/data/archive/tar_header.h"
+#include "tributary/data/image/decode_ppm.h"
 
 using namespace tributary;
 

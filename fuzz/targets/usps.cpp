@@ -1,6 +1,6 @@
-// Any bytes as USPS in text, plain or gzipped (data/usps_text.h). A line that is no picture is an InputError.
+// Any bytes as USPS in text, plain or gzipped (data/digits/usps_text.h). A line that is no picture is an InputError.
 #include "fuzz/input.h"
-#include "tributary/data/usps_text.h"
+#include "tributary/data/digits/usps_text.h"
 
 using namespace tributary;
 

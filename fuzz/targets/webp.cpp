@@ -1,7 +1,7 @@
-// Any bytes to the decoder of WebP (data/decode_webp.h). What cannot be decoded is a PictureError, and so is everything
-// where the build had no libwebp. Pictures are kept small: large ones only cost time here.
+// Any bytes to the decoder of WebP (data/image/decode_webp.h). What cannot be decoded is a PictureError, and so is
+// everything where the build had no libwebp. Pictures are kept small: large ones only cost time here.
 #include "fuzz/input.h"
-#include "tributary/data/decode_webp.h"
+#include "tributary/data/image/decode_webp.h"
 
 using namespace tributary;
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "fuzz/input.h"
-#include "tributary/model/onnx_writer.h"
-#include "tributary/model/pytorch_file.h"
-#include "tributary/model/pytorch_writer.h"
+#include "tributary/io/onnx_writer.h"
+#include "tributary/io/pytorch_file.h"
+#include "tributary/io/pytorch_writer.h"
 
 using namespace tributary;
 

@@ -1,7 +1,7 @@
-// Any bytes to the reader of zip archives (model/zip_reader.h) and every entry's content out of it; a damaged archive
+// Any bytes to the reader of zip archives (io/zip_reader.h) and every entry's content out of it; a damaged archive
 // or entry is an InputError.
 #include "fuzz/input.h"
-#include "tributary/model/zip_reader.h"
+#include "tributary/io/zip_reader.h"
 
 using namespace tributary;
 

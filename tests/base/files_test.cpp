@@ -76,8 +76,8 @@ TEST_F(Files, APendingFileAppearsWholeOrNotAtAll) {
 TEST_F(Files, PiecesAreWrittenOneAfterTheOther) {
   const std::vector<uint8_t> first{1, 2};
   const std::vector<uint8_t> last{3};
-  const std::span<const uint8_t> pieces[] = {first, {}, last};
-  write_file_atomically(at("a"), pieces);
+  const std::span<const uint8_t> micro_batches[] = {first, {}, last};
+  write_file_atomically(at("a"), micro_batches);
   EXPECT_EQ(read_file(at("a")), (std::vector<uint8_t>{1, 2, 3}));
 }
 

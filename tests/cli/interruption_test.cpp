@@ -157,39 +157,39 @@ class Interruption : public ::testing::TestWithParam<Job> {
 };
 
 TEST_P(Interruption, KilledAtRandomMomentsItEndsTheSame) {
-  const std::string cut = place("cut");
+  const std::string crops = place("cut");
   const int64_t changes = whole().changes;
   for (int64_t kills = 0; kills < number_from("TRIBUTARY_KILLS", 5);) {
     // Every other one while the work is set up, where changes are few and each is another.
     const int64_t after = 1 + below(kills % 2 == 0 ? changes : std::min(changes, kFirstChanges));
     SCOPED_TRACE("killed after " + std::to_string(after) + " of " + std::to_string(changes) + " changes");
-    const test::Ending ending = test::run_watched(cut, GetParam().command, test::Blow{after, SIGKILL});
+    const test::Ending ending = test::run_watched(crops, GetParam().command, test::Blow{after, SIGKILL});
     if (ending.code == 128 + SIGKILL) {
       ++kills;
       continue;
     }
     ASSERT_EQ(ending.code, 0) << ending.err;
-    expect_whole(cut);
-    fs::remove_all(cut + "/out");
+    expect_whole(crops);
+    fs::remove_all(crops + "/out");
   }
-  leave_alone(cut);
-  expect_whole(cut);
+  leave_alone(crops);
+  expect_whole(crops);
 }
 
 TEST_P(Interruption, AskedToStopItKeepsItsWorkAndGoesOn) {
-  const std::string cut = place("cut");
+  const std::string crops = place("cut");
   const int64_t changes = whole().changes;
   for (const int signal : {SIGTERM, SIGINT}) {
     const int64_t after = 1 + below(changes * 3 / 4);
     SCOPED_TRACE("asked after " + std::to_string(after) + " of " + std::to_string(changes) + " changes");
-    const test::Ending ending = test::run_watched(cut, GetParam().command, test::Blow{after, signal});
+    const test::Ending ending = test::run_watched(crops, GetParam().command, test::Blow{after, signal});
     if (ending.code == 0) continue;  // it was as good as done
     EXPECT_EQ(ending.code, 128 + signal) << ending.err;
     EXPECT_THAT(ending.err, HasSubstr("interrupted"));
     EXPECT_LT(ending.seconds_after, 5);
   }
-  leave_alone(cut);
-  expect_whole(cut);
+  leave_alone(crops);
+  expect_whole(crops);
 }
 
 INSTANTIATE_TEST_SUITE_P(Program, Interruption, ::testing::ValuesIn(kJobs),
@@ -201,36 +201,36 @@ INSTANTIATE_TEST_SUITE_P(Program, OneInterruption, ::testing::Values(kJobs[0], k
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(OneInterruption, ToldTwiceItEndsAtOnceWithGoodFiles) {
-  const std::string cut = place("cut");
+  const std::string crops = place("cut");
   const int64_t changes = whole().changes;
   const test::Ending ending =
-      test::run_watched(cut, GetParam().command, test::Blow{1 + below(changes * 3 / 4), SIGINT, 2});
+      test::run_watched(crops, GetParam().command, test::Blow{1 + below(changes * 3 / 4), SIGINT, 2});
   EXPECT_TRUE(ending.code == 0 || ending.code == 128 + SIGINT) << ending.code << ending.err;
-  leave_alone(cut);
-  expect_whole(cut);
+  leave_alone(crops);
+  expect_whole(crops);
 }
 
 TEST_P(OneInterruption, WithoutRoomItSaysSoAndKeepsWhatItHad) {
-  const std::string cut = place("cut");
-  ASSERT_NO_FATAL_FAILURE(leave_unfinished(cut, ""));
+  const std::string crops = place("cut");
+  ASSERT_NO_FATAL_FAILURE(leave_unfinished(crops, ""));
   constexpr rlim_t kLess = 100'000;  // than a network has
-  const test::Ending full = test::run_watched(cut, GetParam().command, {}, kLess);
+  const test::Ending full = test::run_watched(crops, GetParam().command, {}, kLess);
   EXPECT_EQ(full.code, 1) << full.err;
   EXPECT_THAT(full.err, HasSubstr("File too large; make room and run the same command again"));
-  leave_alone(cut);
-  expect_whole(cut);
+  leave_alone(crops);
+  expect_whole(crops);
 }
 
 TEST_P(OneInterruption, OtherWorkIsRefusedUntilToldToStartOver) {
-  const std::string cut = place("cut");
-  ASSERT_NO_FATAL_FAILURE(leave_unfinished(cut, " --seed 9"));
-  const test::Ending other = test::run_watched(cut, GetParam().command);
+  const std::string crops = place("cut");
+  ASSERT_NO_FATAL_FAILURE(leave_unfinished(crops, " --seed 9"));
+  const test::Ending other = test::run_watched(crops, GetParam().command);
   EXPECT_EQ(other.code, 2) << other.err;
   EXPECT_THAT(other.err, HasSubstr("seed: 9 there, 0 here"));
   EXPECT_THAT(other.err, HasSubstr("--restart"));
-  const test::Ending anew = test::run_watched(cut, GetParam().command + " --restart");
+  const test::Ending anew = test::run_watched(crops, GetParam().command + " --restart");
   EXPECT_EQ(anew.code, 0) << anew.err;
-  expect_whole(cut);
+  expect_whole(crops);
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 #include "tests/support/pictures.h"
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
-#include "tributary/data/decode.h"
-#include "tributary/data/idx.h"
-#include "tributary/data/resize.h"
+#include "tributary/data/digits/idx.h"
+#include "tributary/data/image/decode.h"
+#include "tributary/data/image/resize.h"
 
 namespace tributary {
 namespace {
@@ -25,7 +25,7 @@ using Strings = std::vector<std::string>;
 
 LoadOptions small(int threads = 2) {
   LoadOptions options;
-  options.framing = {6, 6};
+  options.preprocessing = {6, 6};
   options.threads = threads;
   return options;
 }
@@ -66,7 +66,7 @@ TEST(LoadImages, ReadsAFolderOnAllLevelsSortedByPath) {
   dir.write("b/._2.png", "not a picture");
   dir.folder("empty");
   for (const int threads : {1, 3}) {
-    std::vector<SetAside> bad;
+    std::vector<SkippedPicture> bad;
     const ImageSet set = load_images(dir.path(), small(threads), &bad);
     EXPECT_EQ(set.names, below(dir, {"a.png", "b/2.png", "b/deep/er/9.png", "b-a/3.PNG"}));
     EXPECT_TRUE(bad.empty());
@@ -121,11 +121,11 @@ TEST(LoadImages, FollowsLinksButNotInCircles) {
 TEST(LoadImages, SetsABadPictureAsideAndGoesOn) {
   const TempDir dir;
   for (int i = 10; i < 30; ++i) dir.write(fmt::format("{}.png", i), png_of(i));
-  std::vector<uint8_t> cut = encode_jpeg(test::sample_picture(20, 20));
-  cut.resize(cut.size() / 2);
-  dir.write("00.jpg", cut);
+  std::vector<uint8_t> crops = encode_jpeg(test::sample_picture(20, 20));
+  crops.resize(crops.size() / 2);
+  dir.write("00.jpg", crops);
   dir.write("15.png", "not a picture");
-  std::vector<SetAside> bad;
+  std::vector<SkippedPicture> bad;
   const ImageSet set = load_images(dir.path(), small(), &bad);
   ASSERT_EQ(bad.size(), 2u);
   EXPECT_EQ(bad[0].path, dir / "00.jpg");
@@ -144,7 +144,7 @@ TEST(LoadImages, StopsWhenTooManyAreBad) {
   for (int i = 10; i < 18; ++i) dir.write(fmt::format("{}.png", i), png_of(i));
   dir.write("bad1.png", "");
   dir.write("bad2.png", "no picture");
-  std::vector<SetAside> bad;
+  std::vector<SkippedPicture> bad;
   expect_refused([&] { load_images(dir.path(), small(), &bad); },
                  {dir.path(), "2 of 10 pictures", "10 %", dir / "bad1.png", "empty file"});
   EXPECT_EQ(bad.size(), 2u);
@@ -200,7 +200,7 @@ TEST(LoadImages, ReadsIdxInGreyAndRgbAndResizesIt) {
   const TempDir dir;
   const std::vector<uint8_t> grey = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 10, 20, 30, 40};
   LoadOptions options = small();
-  options.framing = {2, 2};
+  options.preprocessing = {2, 2};
   for (const std::string& path : {dir.write("a-images.idx", grey), dir.write("train-images-idx3-ubyte", grey)}) {
     const ImageSet set = load_images(path, options);
     EXPECT_EQ(set.names, (Strings{path + "[0]", path + "[1]"}));
@@ -283,7 +283,7 @@ TEST(LoadLabelled, KeepsLabelsAlignedWhenPicturesAreSetAside) {
     truth[name] = i % 7;
     text += fmt::format("{} {}\n", name, i % 7);
   }
-  std::vector<SetAside> bad;
+  std::vector<SkippedPicture> bad;
   const LabelledImages set = load_labelled(dir.write("list.txt", text), small(3), {}, &bad);
   EXPECT_EQ(bad.size(), 4u);
   ASSERT_EQ(set.images.size(), 36);
@@ -339,7 +339,7 @@ TEST(LoadLabelled, ReadsTheTextOfUsps) {
   std::string line = "7.0000";
   for (int i = 0; i < 256; ++i) line += i < 16 ? " 1.000" : " -1.000";
   LoadOptions options = small();
-  options.framing = {16, 16};
+  options.preprocessing = {16, 16};
   const LabelledImages set = load_labelled(dir.write("zip.train", line + "\n" + line + "\n"), options);
   EXPECT_EQ(set.labels.values, (std::vector<int64_t>{7, 7}));
   EXPECT_EQ(set.images.picture(1)[3 * 15], 255) << "the last pixel of the first row";
@@ -373,7 +373,7 @@ TEST(LargeSets, AreReadWheneverTheyAreNeeded) {
     dir.write(fmt::format("{}.png", 10 + i), i == 4 ? std::vector<uint8_t>{1, 2, 3} : png_of(i));
   LoadOptions streamed = small();
   streamed.memory = 19 * 6 * 6 * 3;  // one picture less than there are
-  std::vector<SetAside> bad, bad_again;
+  std::vector<SkippedPicture> bad, bad_again;
   const ImageSet kept = load_images(dir.path(), small(), &bad);
   const ImageSet set = load_images(dir.path(), streamed, &bad_again);
   EXPECT_TRUE(kept.in_memory());

@@ -10,11 +10,11 @@
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
-#include "tributary/data/decode.h"
-#include "tributary/data/encode_jpeg.h"
+#include "tributary/data/archive/shard_index.h"
+#include "tributary/data/image/decode.h"
+#include "tributary/data/image/encode_jpeg.h"
+#include "tributary/data/image/resize.h"
 #include "tributary/data/load.h"
-#include "tributary/data/resize.h"
-#include "tributary/data/shard_index.h"
 
 namespace tributary {
 namespace {
@@ -48,7 +48,7 @@ PackedShards pack(const TempDir& dir, const std::string& out, const PackOptions&
 
 LoadOptions small() {
   LoadOptions options;
-  options.framing = {12, 12};
+  options.preprocessing = {12, 12};
   return options;
 }
 
@@ -71,8 +71,8 @@ TEST(Pack, GivesTheSamePicturesAndLabelsAsTheFolder) {
     const PackedShards packed = pack(dir, out, options, true);
     EXPECT_EQ(packed.pictures, 23);
     EXPECT_GT(packed.files.size(), 2u);
-    ASSERT_EQ(packed.set_aside.size(), 1u);
-    EXPECT_EQ(packed.set_aside[0].path, dir / "in/bike/IMG 05.v1.png");
+    ASSERT_EQ(packed.skipped.size(), 1u);
+    EXPECT_EQ(packed.skipped[0].path, dir / "in/bike/IMG 05.v1.png");
     const LabelledImages set = load_labelled(out, small());
     EXPECT_EQ(set.images.pixels, folder.images.pixels);
     EXPECT_EQ(set.labels.values, folder.labels.values);
@@ -108,7 +108,7 @@ TEST(Pack, ShowsAModelThatKeepsTheAspectTheSamePixels) {
   options.format = PackFormat::kRaw;
   pack(dir, dir / "out", options);
   LoadOptions kept;
-  kept.framing = {20, 26, /*keep_aspect=*/true};
+  kept.preprocessing = {20, 26, /*keep_aspect=*/true};
   EXPECT_EQ(load_images(dir / "out", kept).pixels, load_images(dir / "in", kept).pixels);
 }
 

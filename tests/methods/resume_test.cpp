@@ -5,23 +5,23 @@
 #include "tests/support/methods.h"
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
-#include "tributary/methods/selective.h"
+#include "tributary/methods/selective/selective.h"
 
 namespace tributary {
 namespace {
 
 using test::Recorder;
 
-// Keeps the state at pass number `cut` and ends the work there; counts the passes.
-class Cutting : public Snapshots {
+// Keeps the state at pass number `crops` and ends the work there; counts the passes.
+class Cutting : public Checkpointer {
  public:
-  Cutting(std::string file, int64_t cut) : file_(std::move(file)), cut_(cut) {}
+  Cutting(std::string file, int64_t crops) : file_(std::move(file)), cut_(crops) {}
   void pass(const Take& take) override {
     if (passes++ != cut_) return;
-    write_snapshot(file_, take());
+    write_checkpoint(file_, take());
     throw Interrupted(SIGTERM);
   }
-  void keep(const Take& take) override { write_snapshot(file_, take()); }
+  void keep(const Take& take) override { write_checkpoint(file_, take()); }
   int64_t passes = 0;
 
  private:
@@ -29,13 +29,13 @@ class Cutting : public Snapshots {
   int64_t cut_;
 };
 
-class GoingOn : public Snapshots {
+class GoingOn : public Checkpointer {
  public:
-  explicit GoingOn(const std::string& file) : found_(read_snapshot(file)) {}
-  const Snapshot* found() override { return &found_; }
+  explicit GoingOn(const std::string& file) : found_(read_checkpoint(file)) {}
+  const Checkpoint* found() override { return &found_; }
 
  private:
-  Snapshot found_;
+  Checkpoint found_;
 };
 
 struct Case {
@@ -45,10 +45,10 @@ struct Case {
 class Resume : public ::testing::TestWithParam<Case> {
  protected:
   // Runs the method on fresh sources; the last round, and the models it leads to.
-  std::pair<RoundEvent, NamedTensors> adapted(Snapshots& snapshots) const {
+  std::pair<RoundEvent, NamedTensors> adapted(Checkpointer& checkpointer) const {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
     Recorder recorder;
-    method()->adapt(ensemble, test::noise_pictures(18), recorder, snapshots);
+    method()->adapt(ensemble, test::noise_pictures(18), recorder, checkpointer);
     return {recorder.rounds.back(), copy_of(ensemble.state())};
   }
 
@@ -80,9 +80,9 @@ TEST_P(Resume, EndsAsAnUninterruptedRun) {
   const auto [whole, whole_models] = adapted(never);
   const int64_t passes = never.passes;
   ASSERT_GT(passes, 6);
-  for (const int64_t cut : {int64_t{1}, passes / 2, passes - 1}) {
-    SCOPED_TRACE("cut at " + std::to_string(cut) + " of " + std::to_string(passes));
-    Cutting cutting(file, cut);
+  for (const int64_t crops : {int64_t{1}, passes / 2, passes - 1}) {
+    SCOPED_TRACE("cut at " + std::to_string(crops) + " of " + std::to_string(passes));
+    Cutting cutting(file, crops);
     ASSERT_THROW(adapted(cutting), Interrupted);
     GoingOn going_on(file);
     const auto [last, models] = adapted(going_on);

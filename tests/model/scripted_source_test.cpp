@@ -76,8 +76,8 @@ TEST(ScriptedSource, EvaluatesWithoutDropoutAndTrainsWithTheMasksOfItsKey) {
   const Tensor x = test::normals({2, 3, kSize, kSize}, 4);
   EXPECT_TENSOR_NEAR(source.features(x, nullptr), x.flatten(1).matmul(test::normals({kPixels, 6}, 1)) + 1, 1e-4);
   const auto trained = [&](uint64_t seed) {
-    Noise noise(Random(seed), torch::kCPU);
-    return source.features(x, &noise);
+    DropoutStream dropout_stream(Random(seed), torch::kCPU);
+    return source.features(x, &dropout_stream);
   };
   EXPECT_TENSOR_EQ(trained(1), trained(1));
   EXPECT_FALSE(torch::equal(trained(1), trained(2)));
@@ -94,17 +94,17 @@ TEST(ScriptedSource, AForwardPassIsCutBeforeItsLastLayer) {
 }
 
 TEST(ScriptedSource, TakesItsTrainedWeightsAlongAndIsWholeAgainInAFile) {
-  for (const bool cut : {false, true}) {
-    ScriptedSource source(cut ? one_forward() : two_methods(), "x.pt", cut ? "head" : "", kSize);
+  for (const bool crops : {false, true}) {
+    ScriptedSource source(crops ? one_forward() : two_methods(), "x.pt", crops ? "head" : "", kSize);
     for (const NamedTensor& tensor : source.backbone().parameters) tensor.value.detach().mul_(2);
     const Tensor x = test::normals({2, 3, kSize, kSize}, 4);
     const Tensor z = source.classify(source.features(x, nullptr));
-    ScriptedSource again(source.bytes(), "y.pt", cut ? "head" : "", kSize);
+    ScriptedSource again(source.bytes(), "y.pt", crops ? "head" : "", kSize);
     EXPECT_TENSOR_NEAR(again.classify(again.features(x, nullptr)), z, 1e-5);
     EXPECT_TENSOR_NEAR(source.classify(source.features(x, nullptr)), z, 0);  // writing it changed nothing
     std::istringstream stream(source.bytes());
     torch::jit::Module module = torch::jit::load(stream);
-    if (cut) {
+    if (crops) {
       EXPECT_TENSOR_NEAR(module.forward({x}).toTensor(), z, 1e-5);
     }
   }

@@ -2,7 +2,7 @@
 
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
-#include "tributary/model/mask_sheet.h"
+#include "tributary/device/dropout_masks.h"
 
 namespace tributary {
 namespace {
@@ -48,9 +48,9 @@ TEST(SourceModel, TrainingUsesBatchStatisticsAndMovesTheRunningOnes) {
   SourceModel model(test::small_info("dtn"), Random(1));
   const Tensor x = test::normals({8, 3, 32, 32}, 2);
   const NamedTensors before = copy_of(model.state());
-  Noise noise(Random(3), torch::kCPU);
-  const Tensor phi = model.features(x, &noise);
-  EXPECT_EQ(noise.drawn().size(), 4u);
+  DropoutStream dropout_stream(Random(3), torch::kCPU);
+  const Tensor phi = model.features(x, &dropout_stream);
+  EXPECT_EQ(dropout_stream.drawn().size(), 4u);
   EXPECT_GT(test::distance(phi, model.features(x)), 0.1);
   const NamedTensors after = model.state();
   for (size_t i = 0; i < after.size(); ++i) {
@@ -100,73 +100,74 @@ TEST(WeightNorm, XavierInitialisationIsAnOption) {
   EXPECT_NEAR(layer.weight_v.std().item<double>(), std::sqrt(2.0 / 356), 1e-3);
 }
 
-TEST(Noise, MasksKeepTheMeanAndDependOnTheKeyAlone) {
-  Noise noise(Random(1), torch::kCPU);
-  const Tensor mask = noise.mask({1000, 101}, 0.3);
+TEST(DropoutStream, MasksKeepTheMeanAndDependOnTheKeyAlone) {
+  DropoutStream dropout_stream(Random(1), torch::kCPU);
+  const Tensor mask = dropout_stream.mask({1000, 101}, 0.3);
   EXPECT_NEAR(mask.mean().item<double>(), 1, 0.01);
   EXPECT_NEAR((mask == 0).to(torch::kFloat32).mean().item<double>(), 0.3, 0.01);
-  EXPECT_TENSOR_EQ(mask, Noise(Random(1), torch::kCPU).mask({1000, 101}, 0.3));
+  EXPECT_TENSOR_EQ(mask, DropoutStream(Random(1), torch::kCPU).mask({1000, 101}, 0.3));
 }
 
-TEST(Noise, IsTheSameWhereverItIsDrawn) {
-  Noise host(Random(77), torch::kCPU);
-  Noise device(torch::tensor(static_cast<int64_t>(Random(77).key()), torch::kInt64));
+TEST(DropoutStream, IsTheSameWhereverItIsDrawn) {
+  DropoutStream host(Random(77), torch::kCPU);
+  DropoutStream device(torch::tensor(static_cast<int64_t>(Random(77).key()), torch::kInt64));
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{5, 7}, {3, 4, 1, 1}, {1000}})
     EXPECT_TENSOR_NEAR(device.mask(shape, 0.3), host.mask(shape, 0.3), 0);
   const Random negative(0x9123456789abcdef);
-  EXPECT_TENSOR_NEAR(Noise(torch::tensor(static_cast<int64_t>(negative.key()), torch::kInt64)).mask({64, 64}, 0.5),
-                     Noise(negative, torch::kCPU).mask({64, 64}, 0.5), 0);
+  EXPECT_TENSOR_NEAR(
+      DropoutStream(torch::tensor(static_cast<int64_t>(negative.key()), torch::kInt64)).mask({64, 64}, 0.5),
+      DropoutStream(negative, torch::kCPU).mask({64, 64}, 0.5), 0);
 }
 
-TEST(MaskSheet, DrawsTheMasksThatEachNoiseWouldDraw) {
+TEST(DropoutMasks, DrawsTheMasksThatEachNoiseWouldDraw) {
   const auto used = [](uint64_t key, std::vector<std::vector<int64_t>> shapes) {
-    Noise noise(Random(key), torch::kCPU);
-    for (const auto& shape : shapes) noise.mask(shape, 0.1 * static_cast<double>(shape[0]));
-    return noise;
+    DropoutStream dropout_stream(Random(key), torch::kCPU);
+    for (const auto& shape : shapes) dropout_stream.mask(shape, 0.1 * static_cast<double>(shape[0]));
+    return dropout_stream;
   };
   const std::vector<std::vector<int64_t>> first = {{5, 7}, {3, 4, 1, 1}}, third = {{1, 9}, {2, 2}, {4, 1}};
-  const MaskSheet sheet({used(1, first), used(2, {}), used(3, third)});
+  const DropoutMasks sheet({used(1, first), used(2, {}), used(3, third)});
   const std::vector<int64_t> keys = {11, -12, -13};
-  std::vector<Noise> drawn = sheet.draw(torch::tensor(keys));
+  std::vector<DropoutStream> drawn = sheet.draw(torch::tensor(keys));
   ASSERT_EQ(drawn.size(), 3u);
   for (const auto& [place, shapes] : {std::pair(0, first), std::pair(2, third)}) {
-    const Noise alone = used(static_cast<uint64_t>(keys[place]), shapes);
+    const DropoutStream alone = used(static_cast<uint64_t>(keys[place]), shapes);
     for (size_t k = 0; k < shapes.size(); ++k)
       EXPECT_TENSOR_EQ(drawn[place].mask(shapes[k], 0.1 * static_cast<double>(shapes[k][0])), alone.drawn()[k]);
   }
   EXPECT_THROW(drawn[1].mask({2}, 0.5), std::logic_error) << "a mask nobody prepared";
 }
 
-TEST(Noise, NormalNumbersAreNormalAndTheSameFromASheet) {
-  Noise host(Random(5), torch::kCPU);
+TEST(DropoutStream, NormalNumbersAreNormalAndTheSameFromASheet) {
+  DropoutStream host(Random(5), torch::kCPU);
   host.mask({3, 3}, 0.5);
   const Tensor numbers = host.normal({200, 101});
   EXPECT_NEAR(numbers.mean().item<double>(), 0, 0.02);
   EXPECT_NEAR(numbers.std().item<double>(), 1, 0.02);
   EXPECT_NEAR((numbers.abs() > 1.959964).to(torch::kFloat64).mean().item<double>(), 0.05, 0.006);
-  Noise device(torch::tensor(static_cast<int64_t>(Random(5).key()), torch::kInt64));
+  DropoutStream device(torch::tensor(static_cast<int64_t>(Random(5).key()), torch::kInt64));
   EXPECT_TENSOR_EQ(device.mask({3, 3}, 0.5), host.drawn()[0]);
   EXPECT_TENSOR_NEAR(device.normal({200, 101}), numbers, 1e-6);
-  std::vector<Noise> sheet = MaskSheet({host}).draw(torch::tensor({static_cast<int64_t>(Random(5).key())}));
+  std::vector<DropoutStream> sheet = DropoutMasks({host}).draw(torch::tensor({static_cast<int64_t>(Random(5).key())}));
   EXPECT_TENSOR_EQ(sheet[0].mask({3, 3}, 0.5), host.drawn()[0]);
   EXPECT_TENSOR_NEAR(sheet[0].normal({200, 101}), numbers, 1e-6);
 }
 
-TEST(Noise, OfOnePassOverTwoBatchesIsThatOfTwoPasses) {
-  Noise first(Random(1), torch::kCPU), second(Random(2), torch::kCPU);
-  Noise both({{&first, 2}, {&second, 3}}, torch::kCPU);
+TEST(DropoutStream, OfOnePassOverTwoBatchesIsThatOfTwoPasses) {
+  DropoutStream first(Random(1), torch::kCPU), second(Random(2), torch::kCPU);
+  DropoutStream both({{&first, 2}, {&second, 3}}, torch::kCPU);
   const Tensor mask = both.mask({5, 7, 1, 1}, 0.4), normal = both.normal({5, 3});
   int64_t start = 0;
   for (const auto& [key, count] : {std::pair(1, 2), std::pair(2, 3)}) {
-    Noise alone(Random(static_cast<uint64_t>(key)), torch::kCPU);
+    DropoutStream alone(Random(static_cast<uint64_t>(key)), torch::kCPU);
     EXPECT_TENSOR_EQ(mask.narrow(0, start, count), alone.mask({count, 7, 1, 1}, 0.4));
     EXPECT_TENSOR_EQ(normal.narrow(0, start, count), alone.normal({count, 3}));
     start += count;
   }
 }
 
-TEST(Noise, QuietDropsNothing) {
-  EXPECT_TENSOR_EQ(Noise::quiet(torch::kCPU).mask({4, 5}, 0.9), torch::ones({4, 5}));
+TEST(DropoutStream, QuietDropsNothing) {
+  EXPECT_TENSOR_EQ(DropoutStream::quiet(torch::kCPU).mask({4, 5}, 0.9), torch::ones({4, 5}));
 }
 
 TEST(Architecture, UnknownNamesAreRefusedWithTheKnownOnes) {

@@ -7,7 +7,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
 #include "tributary/adapt/information.h"
-#include "tributary/methods/bait.h"
+#include "tributary/methods/bait/bait.h"
 #include "tributary/train/batches.h"
 
 namespace tributary {
@@ -33,12 +33,14 @@ void dump_losses(Dump& dump, const BaitStepOptions& options) {
   }
 }
 
-// The masks that a pass with `noise` will draw, read off a copy of the source.
-void dump_masks(Dump& dump, const std::string& name, const SourceModel& source, const Tensor& x, Noise noise) {
+// The masks that a pass with `dropout_stream` will draw, read off a copy of the source.
+void dump_masks(Dump& dump, const std::string& name, const SourceModel& source, const Tensor& x,
+                DropoutStream dropout_stream) {
   SourceModel copy(source.info(), Random(0));
   copy.restore(source.state());
-  copy.features(x, &noise);
-  for (size_t i = 0; i < noise.drawn().size(); ++i) dump.add(name + "." + std::to_string(i), noise.drawn()[i]);
+  copy.features(x, &dropout_stream);
+  for (size_t i = 0; i < dropout_stream.drawn().size(); ++i)
+    dump.add(name + "." + std::to_string(i), dropout_stream.drawn()[i]);
 }
 
 class BaitParity : public ::testing::TestWithParam<HeadDistance> {};
@@ -60,7 +62,7 @@ TEST_P(BaitParity, LossesGradientsAndTwoStepsAgree) {
     const Tensor pixels = test::normals({7, 3, 32, 32}, 20 + s).sigmoid().contiguous(at::MemoryFormat::ChannelsLast);
     const Tensor x = normalise(pixels, source.info().normalisation);
     dump.add(at + "x", x);
-    Noise first(Random(30 + s), torch::kCPU), second(Random(40 + s), torch::kCPU);
+    DropoutStream first(Random(30 + s), torch::kCPU), second(Random(40 + s), torch::kCPU);
     dump_masks(dump, at + "mask.cast", source, x, first);
     dump_masks(dump, at + "mask.bite", source, x, second);
     dump.add(at + "loss.cast", step.cast(pixels, first, torch::ones({})));

@@ -5,10 +5,10 @@
 #include "tests/support/python.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
-#include "tributary/adapt/anchors.h"
-#include "tributary/adapt/centroids.h"
-#include "tributary/adapt/source_centroids.h"
-#include "tributary/adapt/source_mixture.h"
+#include "tributary/methods/caida/anchors.h"
+#include "tributary/methods/decision/source_centroids.h"
+#include "tributary/methods/joint/source_mixture.h"
+#include "tributary/methods/shot/centroids.h"
 
 namespace tributary {
 namespace {

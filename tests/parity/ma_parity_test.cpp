@@ -6,7 +6,7 @@
 #include "tests/support/python.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
-#include "tributary/methods/ma_step.h"
+#include "tributary/methods/ma/ma_step.h"
 
 namespace tributary {
 namespace {
@@ -54,7 +54,7 @@ TEST_P(MaParity, LossesGradientsAndSingularVectorsAgree) {
   dump.add("discriminator.", discriminator.parameters);
   dump.add("discriminator.", discriminator.buffers);
 
-  Noise draws(Random(3), torch::kCPU), generated(Random(4), torch::kCPU), target(Random(5), torch::kCPU);
+  DropoutStream draws(Random(3), torch::kCPU), generated(Random(4), torch::kCPU), target(Random(5), torch::kCPU);
   const Tensor pixels = test::normals({6, 3, 32, 32}, 6).sigmoid().contiguous(at::MemoryFormat::ChannelsLast);
   const Tensor real = step.begin(pixels, target);
   const MaDraw draw = step.draw(6, draws);

@@ -6,7 +6,7 @@
 #include "tests/support/python.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
-#include "tributary/adapt/reciprocity.h"
+#include "tributary/methods/nrc/reciprocity.h"
 
 namespace tributary {
 namespace {

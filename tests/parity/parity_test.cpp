@@ -7,10 +7,10 @@
 #include "tests/support/python.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
-#include "tributary/data/digits.h"
-#include "tributary/methods/selective.h"
-#include "tributary/methods/selective_step.h"
-#include "tributary/methods/target_state.h"
+#include "tributary/data/digits/digits.h"
+#include "tributary/methods/selective/selective.h"
+#include "tributary/methods/selective/selective_step.h"
+#include "tributary/methods/selective/target_state.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/schedule.h"
 
@@ -27,11 +27,13 @@ nlohmann::json described(const Ensemble& ensemble) {
 }
 
 // The masks that a pass of the step will draw, read off a copy of the source.
-void dump_masks(Dump& dump, const std::string& name, const SourceModel& source, const Tensor& x, Noise noise) {
+void dump_masks(Dump& dump, const std::string& name, const SourceModel& source, const Tensor& x,
+                DropoutStream dropout_stream) {
   SourceModel copy(source.info(), Random(0));
   copy.restore(source.state());
-  copy.features(x, &noise);
-  for (size_t i = 0; i < noise.drawn().size(); ++i) dump.add(name + "." + std::to_string(i), noise.drawn()[i]);
+  copy.features(x, &dropout_stream);
+  for (size_t i = 0; i < dropout_stream.drawn().size(); ++i)
+    dump.add(name + "." + std::to_string(i), dropout_stream.drawn()[i]);
 }
 
 void expect_script_agrees(const std::string& script, const std::string& dump) {
@@ -66,10 +68,12 @@ TEST_P(StepParity, TwoStepsAgreeInEveryLossGradientBufferAndWeight) {
     for (int64_t j = 0; j < sources; ++j) {
       const std::string name = fmt::format("{}mask.{}.", at, j);
       const SourceModel& source = ensemble.sources[j];
-      const auto noise = [&](StepPass pass) { return Noise(pass_stream(stream, j, pass), torch::kCPU); };
-      dump_masks(dump, name + "mix", source, mixed, noise(StepPass::kMixed));
-      dump_masks(dump, name + "l", source, batch.confident[j], noise(StepPass::kConfident));
-      dump_masks(dump, name + "u", source, batch.unconfident[j], noise(StepPass::kUnconfident));
+      const auto dropout_stream = [&](StepPass pass) {
+        return DropoutStream(pass_stream(stream, j, pass), torch::kCPU);
+      };
+      dump_masks(dump, name + "mix", source, mixed, dropout_stream(StepPass::kMixed));
+      dump_masks(dump, name + "l", source, batch.confident[j], dropout_stream(StepPass::kConfident));
+      dump_masks(dump, name + "u", source, batch.unconfident[j], dropout_stream(StepPass::kUnconfident));
     }
     dump.add(at + "x_l", batch.confident[0]);
     dump.add(at + "x_u", batch.unconfident[0]);

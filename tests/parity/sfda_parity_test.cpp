@@ -4,8 +4,8 @@
 #include "tests/support/python.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
-#include "tributary/adapt/prototype_memory.h"
-#include "tributary/model/safetensors.h"
+#include "tributary/io/safetensors.h"
+#include "tributary/methods/sfda/prototype_memory.h"
 
 namespace tributary {
 namespace {

@@ -12,9 +12,9 @@
 #include "tests/support/models.h"
 #include "tests/support/python.h"
 #include "tests/support/temp_dir.h"
-#include "tributary/adapt/centroids.h"
-#include "tributary/data/digits.h"
+#include "tributary/data/digits/digits.h"
 #include "tributary/methods/baselines.h"
+#include "tributary/methods/shot/centroids.h"
 #include "tributary/train/evaluate.h"
 
 namespace tributary {
@@ -33,7 +33,7 @@ Ensemble foreign_sources() {
   const ImageSet pictures = make_digits(DigitDomain::kHandwriting, 64, 1).images;
   const DeviceImages images(pictures, torch::kCPU);
   torch::NoGradGuard no_grad;
-  Noise quiet = Noise::quiet(torch::kCPU);
+  DropoutStream quiet = DropoutStream::quiet(torch::kCPU);
   for (const uint64_t seed : {1, 2}) {
     SourceModel& source = ensemble.sources.emplace_back(test::small_info("lenet", 10, /*width=*/8), Random(seed));
     for (const NamedTensor& parameter : source.classifier_parameters())
@@ -50,11 +50,11 @@ void dump_draws(Dump& dump, const Ensemble& ensemble) {
     Sampler sampler(torch::arange(kPictures), kBatch, Random(kSeed, Purpose::kShuffle, {j}));
     for (uint64_t step = 1; step <= kSteps; ++step) {
       const Tensor rows = sampler.next();
-      Noise noise(Random(kSeed, Purpose::kDropout, {j, step}).child(0), torch::kCPU);
+      DropoutStream dropout_stream(Random(kSeed, Purpose::kDropout, {j, step}).child(0), torch::kCPU);
       SourceModel copy(ensemble.sources[j].info(), Random(0));
-      copy.features(torch::zeros({rows.size(0), 3, 32, 32}), &noise);
+      copy.features(torch::zeros({rows.size(0), 3, 32, 32}), &dropout_stream);
       dump.add(fmt::format("draw.{}.{}.rows", j, step), rows);
-      dump.add(fmt::format("draw.{}.{}.mask.", j, step), noise.drawn());
+      dump.add(fmt::format("draw.{}.{}.mask.", j, step), dropout_stream.drawn());
     }
   }
 }

@@ -7,7 +7,7 @@
 #include "tests/support/tensors.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
-#include "tributary/model/safetensors.h"
+#include "tributary/io/safetensors.h"
 
 namespace tributary {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tributary/io/safetensors.h"
 #include "tributary/model/layers.h"
-#include "tributary/model/safetensors.h"
 
 namespace tributary::test {
 

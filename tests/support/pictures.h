@@ -19,8 +19,8 @@
 #include <jpeglib.h>
 
 #include "tributary/base/random.h"
+#include "tributary/data/image/picture.h"
 #include "tributary/data/image_set.h"
-#include "tributary/data/picture.h"
 
 namespace tributary::test {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tributary/data/tar_header.h"
+#include "tributary/data/archive/tar_header.h"
 
 namespace tributary::test {
 

@@ -1,4 +1,4 @@
-// Ranks that are threads of one process: what several processes do together, without processes.
+// Communicator that are threads of one process: what several processes do together, without processes.
 #pragma once
 
 #include <condition_variable>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "tributary/scale/ranks.h"
+#include "tributary/comm/communicator.h"
 
 namespace tributary::test {
 
@@ -21,9 +21,9 @@ class ThreadHub {
   // Every rank brings a tensor and gets those of all, which are then copies of nobody's own.
   std::vector<Tensor> exchange(int64_t rank, const Tensor& own) {
     tensors_[static_cast<size_t>(rank)] = own.detach().clone();
-    meet();
+    barrier();
     std::vector<Tensor> all = tensors_;
-    meet();
+    barrier();
     return all;
   }
 
@@ -35,7 +35,7 @@ class ThreadHub {
   bool failed() const { return failed_; }
 
  private:
-  void meet() {
+  void barrier() {
     std::unique_lock lock(mutex_);
     const int64_t meeting = meetings_;
     if (++here_ == tensors_.size()) {
@@ -56,26 +56,26 @@ class ThreadHub {
   bool failed_ = false;
 };
 
-class ThreadRanks : public Ranks {
+class ThreadRanks : public Communicator {
  public:
   ThreadRanks(ThreadHub& hub, int64_t rank, int64_t size) : hub_(hub), rank_(rank), size_(size) {}
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return size_; }
 
-  void sum(Tensor& tensor) override {
+  void all_reduce(Tensor& tensor) override {
     const std::vector<Tensor> all = hub_.exchange(rank_, tensor);
     Tensor total = all.front().clone();
     for (size_t i = 1; i < all.size(); ++i) total += all[i];
     tensor.copy_(total);
   }
-  std::unique_ptr<Pending> begin_sum(Tensor tensor) override {
+  std::unique_ptr<Pending> all_reduce_async(Tensor tensor) override {
     sum(tensor);
     return std::make_unique<Done>();
   }
   void broadcast(Tensor& tensor, int64_t owner) override {
     tensor.copy_(hub_.exchange(rank_, tensor)[static_cast<size_t>(owner)]);
   }
-  Tensor gather(const Tensor& own) override { return at::stack(hub_.exchange(rank_, own)); }
+  Tensor all_gather(const Tensor& own) override { return at::stack(hub_.exchange(rank_, own)); }
 
  private:
   struct Done : Pending {
@@ -86,16 +86,16 @@ class ThreadRanks : public Ranks {
 };
 
 // Does `work` on `size` ranks side by side and throws what the first that failed threw.
-inline void together(int64_t size, const std::function<void(Ranks&)>& work) {
+inline void session(int64_t size, const std::function<void(Communicator&)>& work) {
   ThreadHub hub(size);
   std::mutex mutex;
   std::exception_ptr first;
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {
-      ThreadRanks ranks(hub, rank, size);
+      ThreadRanks comm(hub, rank, size);
       try {
-        work(ranks);
+        work(comm);
       } catch (...) {
         const std::lock_guard lock(mutex);
         if (!first) first = std::current_exception();

@@ -3,7 +3,7 @@
 
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
-#include "tributary/data/digits.h"
+#include "tributary/data/digits/digits.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/schedule.h"

@@ -12,12 +12,12 @@
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
-#include "tributary/adapt/centroids.h"
 #include "tributary/adapt/feature_rows.h"
 #include "tributary/adapt/prototypes.h"
 #include "tributary/base/error.h"
 #include "tributary/methods/baselines.h"
-#include "tributary/methods/selective.h"
+#include "tributary/methods/selective/selective.h"
+#include "tributary/methods/shot/centroids.h"
 #include "tributary/train/evaluate.h"
 
 namespace tributary {

@@ -5,7 +5,7 @@
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
 #include "tributary/base/stopwatch.h"
-#include "tributary/data/digits.h"
+#include "tributary/data/digits/digits.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/schedule.h"
@@ -147,18 +147,18 @@ Tensor augmented(const ImageSet& set, const Augmentation& augmentation, uint64_t
 TEST(Augmentation, OffLeavesPicturesAlone) {
   const ImageSet set = test::noise_pictures(3);
   const DeviceImages images(set, torch::kCPU);
-  EXPECT_TENSOR_EQ(augmented(set, settled({}, architecture("dtn"), true)), images.rows(0, 3));
+  EXPECT_TENSOR_EQ(augmented(set, resolve_defaults({}, architecture("dtn"), true)), images.rows(0, 3));
 }
 
 TEST(Augmentation, PhotographsAreMirroredAndInAdaptationSometimesGrey) {
-  const Augmentation source = settled({}, architecture("resnet50"), false);
+  const Augmentation source = resolve_defaults({}, architecture("resnet50"), false);
   EXPECT_EQ(source.flip, 0.5);
   EXPECT_EQ(source.grey, 0);
-  EXPECT_EQ(settled({}, architecture("resnet50"), true).grey, 0.1);
-  EXPECT_EQ(settled({}, architecture("lenet"), true).flip, 0);
+  EXPECT_EQ(resolve_defaults({}, architecture("resnet50"), true).grey, 0.1);
+  EXPECT_EQ(resolve_defaults({}, architecture("lenet"), true).flip, 0);
   Augmentation chosen;
   chosen.flip = 0;
-  EXPECT_EQ(settled(chosen, architecture("resnet50"), true).flip, 0);
+  EXPECT_EQ(resolve_defaults(chosen, architecture("resnet50"), true).flip, 0);
 }
 
 TEST(Augmentation, CutsEveryPictureAtAPlaceOfItsOwnAndTheMiddleInEvaluation) {
@@ -178,11 +178,11 @@ TEST(Augmentation, CutsEveryPictureAtAPlaceOfItsOwnAndTheMiddleInEvaluation) {
   Augmentation flip;
   flip.flip = 0.5;
   flip.grey = 0;
-  const Tensor cut = (augmented(set, flip) * 255).round();
+  const Tensor crops = (augmented(set, flip) * 255).round();
   std::set<int> tops, lefts;
   int mirrored = 0;
   for (int64_t i = 0; i < 60; ++i) {
-    const auto at = [&](int c, int y, int x) { return cut[i][c][y][x].item<int>(); };
+    const auto at = [&](int c, int y, int x) { return crops[i][c][y][x].item<int>(); };
     EXPECT_EQ(at(2, 5, 5), i);
     EXPECT_EQ(at(0, 32, 7) - at(0, 0, 7), 32);
     EXPECT_EQ(std::abs(at(1, 3, 32) - at(1, 3, 0)), 32);
@@ -199,14 +199,14 @@ TEST(Augmentation, CutsEveryPictureAtAPlaceOfItsOwnAndTheMiddleInEvaluation) {
 TEST(Augmentation, FlipsShiftsAndGreys) {
   const ImageSet set = test::noise_pictures(4);
   const Tensor x = DeviceImages(set, torch::kCPU).rows(0, 4);
-  Augmentation flip = settled({}, architecture("dtn"), false);
+  Augmentation flip = resolve_defaults({}, architecture("dtn"), false);
   flip.flip = 1;
   EXPECT_TENSOR_EQ(augmented(set, flip), x.flip({3}));
-  Augmentation grey = settled({}, architecture("dtn"), false);
+  Augmentation grey = resolve_defaults({}, architecture("dtn"), false);
   grey.grey = 1;
   const Tensor luma = 0.299 * x.select(1, 0) + 0.587 * x.select(1, 1) + 0.114 * x.select(1, 2);
   EXPECT_TENSOR_NEAR(augmented(set, grey).select(1, 2), luma, 1e-5);
-  Augmentation shift = settled({}, architecture("dtn"), false);
+  Augmentation shift = resolve_defaults({}, architecture("dtn"), false);
   shift.shift = 2;
   ImageSet white = test::noise_pictures(64);
   std::fill(white.pixels.begin(), white.pixels.end(), 255);
@@ -227,7 +227,7 @@ TEST(Batches, AreTheSameWhereverThePicturesLie) {
   Augmentation changes;
   changes.flip = changes.grey = 0.5;
   EXPECT_TENSOR_EQ(brought.augmented(index, changes, Random(1)), resident.augmented(index, changes, Random(1)));
-  Sweep one(resident, 10), two(brought, 10);
+  SequentialBatches one(resident, 10), two(brought, 10);
   for (const int64_t size : {10, 10, 3}) {
     const Tensor batch = two.next();
     EXPECT_EQ(batch.size(0), size);
@@ -246,7 +246,7 @@ TEST(Batches, KnowHowLongTheyWereWaitedFor) {
     read(index, to);
   };
   const DeviceImages resident(set, torch::kCPU), brought(slow, torch::kCPU);
-  Sweep one(resident, 3), two(brought, 3);
+  SequentialBatches one(resident, 3), two(brought, 3);
   const Stopwatch watch;
   while (!one.done()) one.next();
   while (!two.done()) two.next();
@@ -271,8 +271,8 @@ TEST(SourceTraining, LearnsAndRepeatsItselfToTheLastBit) {
   const LabelledImages validation = make_digits(DigitDomain::kHandwriting, 200, 2);
   SourceTrainingOptions options;
   options.epochs = 10;
-  const auto trained = [&](KeptIterate checkpoint) {
-    options.checkpoint = checkpoint;
+  const auto trained = [&](KeptIterate keep) {
+    options.keep = keep;
     SourceModel model(test::small_info(), Random(1));
     const double accuracy = train_source(model, training, validation, options, 5);
     const DeviceImages images(validation.images, torch::kCPU);

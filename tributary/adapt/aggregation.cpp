@@ -2,7 +2,7 @@
 
 #include "tributary/adapt/information.h"
 #include "tributary/adapt/weight_descent.h"
-#include "tributary/model/accelerator.h"
+#include "tributary/device/accelerator.h"
 
 namespace tributary {
 namespace {
@@ -68,16 +68,16 @@ Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const Aggre
     for (int64_t i = 0; i < steps; ++i) w.sub_(weight_loss(logits, w, options).gradient, options.rate);
   };
   constexpr int64_t kEagerFirst = 3, kAtOnce = 40;
-  if (!RecordedWork::possible(logits.device()) || options.steps < kEagerFirst + kAtOnce) {
+  if (!CudaGraph::possible(logits.device()) || options.steps < kEagerFirst + kAtOnce) {
     descend(options.steps);
     return w;
   }
   const OwnStream stream(logits.device());
   descend(kEagerFirst);
-  RecordedWork work;
-  work.record([&] { descend(kAtOnce); });
+  CudaGraph work;
+  work.capture([&] { descend(kAtOnce); });
   int64_t left = options.steps - kEagerFirst;
-  for (; left >= kAtOnce; left -= kAtOnce) work.repeat();
+  for (; left >= kAtOnce; left -= kAtOnce) work.replay();
   descend(left);
   return w;
 }

@@ -90,10 +90,10 @@ void write_all(int descriptor, std::span<const uint8_t> rest, const std::string&
   }
 }
 
-void write_directly(const std::string& path, std::span<const std::span<const uint8_t>> pieces) {
+void write_directly(const std::string& path, std::span<const std::span<const uint8_t>> micro_batches) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.is_open()) cannot_write(path, errno);
-  for (const auto& piece : pieces) write_all(file.get(), piece, path);
+  for (const auto& micro_batch : micro_batches) write_all(file.get(), micro_batch, path);
   if (const int error = file.close()) cannot_write(path, error);
 }
 
@@ -168,17 +168,17 @@ void PendingFile::place() {
   if (parent.is_open() && ::fsync(parent.get()) != 0 && errno != EINVAL) cannot_write(path_, errno);
 }
 
-void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> pieces) {
+void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> micro_batches) {
   struct stat about {};
   const bool replaces = ::stat(path.c_str(), &about) == 0;
   if (replaces && S_ISDIR(about.st_mode)) cannot_write(path, EISDIR);
-  if (replaces && !S_ISREG(about.st_mode)) return write_directly(path, pieces);
+  if (replaces && !S_ISREG(about.st_mode)) return write_directly(path, micro_batches);
 
   std::error_code broken;
   const fs::path real = fs::canonical(path, broken);
   PendingFile file(replaces && !broken ? real.string() : path);
   if (replaces && ::fchmod(file.descriptor_, about.st_mode & 0777) != 0) cannot_write(path, errno);
-  for (const auto& piece : pieces) file.append(piece);
+  for (const auto& micro_batch : micro_batches) file.append(micro_batch);
   file.place();
 }
 
@@ -192,6 +192,11 @@ void write_file_atomically(const std::string& path, std::string_view text) {
 
 std::string temporary_path(const std::string& folder, std::string_view what) {
   return fmt::format("{}/{}{}-{}.tmp", folder, kTemporary, ::getpid(), what);
+}
+
+bool is_regular_file_at(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
 }
 
 bool is_temporary_name(std::string_view name) {

@@ -26,7 +26,7 @@ void write_file_atomically(const std::string& path, std::span<const uint8_t> byt
 void write_file_atomically(const std::string& path, std::string_view text);
 
 // The same for content that lies in several places: the pieces are written one after the other without being joined.
-void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> pieces);
+void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> micro_batches);
 
 // A file that grows piece by piece beside its place and appears there whole. One that was never placed leaves nothing.
 class PendingFile {
@@ -44,7 +44,7 @@ class PendingFile {
   void place();
 
  private:
-  friend void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> pieces);
+  friend void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> micro_batches);
 
   std::string path_, temporary_;  // the temporary name is empty where there is nothing to remove
   int descriptor_ = -1;
@@ -55,6 +55,9 @@ class PendingFile {
 std::string temporary_path(const std::string& folder, std::string_view what);
 // Whether a name is the last part of such a path, of whichever process.
 bool is_temporary_name(std::string_view name);
+
+// Whether `path` names a regular file; false if it cannot be examined.
+bool is_regular_file_at(const std::string& path);
 
 // Removes what processes that were killed while they wrote left in the folder.
 void remove_leftovers(const std::string& folder);

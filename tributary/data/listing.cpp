@@ -8,9 +8,10 @@
 #include <system_error>
 
 #include "tributary/base/error.h"
-#include "tributary/data/decode.h"
-#include "tributary/data/packed_file.h"
-#include "tributary/data/shard_paths.h"
+#include "tributary/base/files.h"
+#include "tributary/data/archive/shard_paths.h"
+#include "tributary/data/digits/packed_file.h"
+#include "tributary/data/image/decode.h"
 
 namespace fs = std::filesystem;
 
@@ -35,11 +36,6 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-bool is_file(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error);
-}
-
 // Adds the pictures in and below `folder`. Links to folders are followed, except back to one that is being read.
 void add_pictures(const fs::path& folder, int64_t label, std::vector<fs::path>& open_folders,
                   std::vector<ListedPicture>& pictures) {
@@ -50,7 +46,7 @@ void add_pictures(const fs::path& folder, int64_t label, std::vector<fs::path>& 
   for (const fs::path& entry : sorted_entries(folder)) {
     if (is_folder(entry)) {
       add_pictures(entry, label, open_folders, pictures);
-    } else if (looks_like_picture_name(entry.string()) && is_file(entry)) {
+    } else if (looks_like_picture_name(entry.string()) && is_regular_file_at(entry)) {
       pictures.push_back({entry.string(), entry.string(), label});
     }
   }

@@ -11,15 +11,15 @@
 #include "tributary/base/interrupt.h"
 #include "tributary/base/memory.h"
 #include "tributary/base/threads.h"
-#include "tributary/data/framed.h"
+#include "tributary/data/crop.h"
 #include "tributary/data/picture_source.h"
 
 namespace tributary {
 namespace {
 
 void check_options(const LoadOptions& options) {
-  TRIBUTARY_CHECK(options.framing.size > 0 && options.framing.resize >= options.framing.size, "load {} of {}",
-                  options.framing.size, options.framing.resize);
+  TRIBUTARY_CHECK(options.preprocessing.size > 0 && options.preprocessing.resize >= options.preprocessing.size,
+                  "load {} of {}", options.preprocessing.size, options.preprocessing.resize);
   TRIBUTARY_CHECK(options.max_bad_share >= 0 && options.max_pixels > 0, "bad share {}, pixels {}",
                   options.max_bad_share, options.max_pixels);
 }
@@ -27,8 +27,8 @@ void check_options(const LoadOptions& options) {
 // A set without names and pictures.
 ImageSet empty_set(const LoadOptions& options) {
   ImageSet set;
-  set.height = set.width = options.framing.resize;
-  set.crop = options.framing.size;
+  set.height = set.width = options.preprocessing.resize;
+  set.crop = options.preprocessing.size;
   set.threads = options.threads;
   set.gpu_bytes = options.gpu_memory;
   set.feature_bytes = options.feature_memory;
@@ -51,7 +51,8 @@ void allocate(ImageSet& set, int64_t count, const std::string& path) {
 void decode_to(uint8_t* target, const PictureSource& source, int64_t index, const LoadOptions& options) {
   thread_local std::vector<uint8_t> memory;  // the same block again and again is faster than a fresh one
   const std::vector<uint8_t> file = source.read ? source.read(index) : std::vector<uint8_t>();
-  Picture picture = framed(source.decode(index, file, {options.max_pixels}, std::move(memory)), options.framing);
+  Picture picture =
+      preprocessed(source.decode(index, file, {options.max_pixels}, std::move(memory)), options.preprocessing);
   std::memcpy(target, picture.rgb.data(), picture.rgb.size());
   memory = std::move(picture.rgb);
 }
@@ -90,7 +91,7 @@ std::function<void(int64_t, uint8_t*)> reader_of(PictureSource source, std::vect
 
 // Decodes what was found. Pictures that fail leave no gap, neither in the set nor in the labels.
 LabelledImages decode_all(const std::string& path, PictureSource source, const LoadOptions& options,
-                          std::vector<SetAside>* set_aside) {
+                          std::vector<SkippedPicture>* skipped) {
   const int64_t total = source.size();
   LabelledImages result{empty_set(options), {std::move(source.classes), {}}};
   ImageSet& set = result.images;
@@ -103,7 +104,7 @@ LabelledImages decode_all(const std::string& path, PictureSource source, const L
     decode_to(kept ? set.pixels.data() + index * set.picture_bytes() : looked_at.data(), source, index, options);
   });
 
-  std::vector<SetAside> bad;
+  std::vector<SkippedPicture> bad;
   std::vector<int64_t> good;
   for (size_t i = 0; i < reasons.size(); ++i) {
     const auto index = static_cast<int64_t>(i);
@@ -124,22 +125,22 @@ LabelledImages decode_all(const std::string& path, PictureSource source, const L
     source.labels = {};
     set.read = reader_of(std::move(source), std::move(good), path, options);
   }
-  if (set_aside != nullptr) set_aside->insert(set_aside->end(), bad.begin(), bad.end());
-  check_bad_share(path, bad, reasons.size(), options.max_bad_share);
+  if (skipped != nullptr) skipped->insert(skipped->end(), bad.begin(), bad.end());
+  check_skipped_share(path, bad, reasons.size(), options.max_bad_share);
   return result;
 }
 
 }  // namespace
 
-ImageSet load_images(const std::string& path, const LoadOptions& options, std::vector<SetAside>* set_aside) {
+ImageSet load_images(const std::string& path, const LoadOptions& options, std::vector<SkippedPicture>* skipped) {
   check_options(options);
-  return decode_all(path, open_pictures(path, options.root, options.threads), options, set_aside).images;
+  return decode_all(path, open_pictures(path, options.root, options.threads), options, skipped).images;
 }
 
 LabelledImages load_labelled(const std::string& path, const LoadOptions& options,
-                             const std::vector<std::string>& expected_classes, std::vector<SetAside>* set_aside) {
+                             const std::vector<std::string>& expected_classes, std::vector<SkippedPicture>* skipped) {
   check_options(options);
-  return decode_all(path, open_labelled(path, options.root, expected_classes, options.threads), options, set_aside);
+  return decode_all(path, open_labelled(path, options.root, expected_classes, options.threads), options, skipped);
 }
 
 }  // namespace tributary

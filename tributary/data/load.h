@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "tributary/base/framing.h"
+#include "tributary/base/preprocessing.h"
+#include "tributary/data/image/picture.h"
 #include "tributary/data/image_set.h"
-#include "tributary/data/picture.h"
-#include "tributary/data/set_aside.h"
+#include "tributary/data/skipped.h"
 
 namespace tributary {
 
 struct LoadOptions {
-  Framing framing;                                 // in memory pictures are framing.resize pixels wide and high
+  Preprocessing preprocessing;                     // in memory pictures are framing.resize pixels wide and high
   int threads = 0;                                 // for decoding; 0: all of the machine
   std::string root;                                // relative paths of list files begin here; empty: beside the list
   double max_bad_share = 0.1;                      // more unreadable pictures than this share is an error
@@ -29,9 +29,10 @@ struct LoadOptions {
 };
 
 // The pictures of a folder (all levels; class folders mean nothing here), a list file, a picture file, an IDX images
-// file, a .mat file, the text of USPS or tar shards (shards.h). Those set aside are added to `set_aside`, which may be
+// file, a .mat file, the text of USPS or tar shards (shards.h). Those set aside are added to `skipped`, which may be
 // null. InputError if the path is none of these, holds no pictures or too many bad ones.
-ImageSet load_images(const std::string& path, const LoadOptions& options, std::vector<SetAside>* set_aside = nullptr);
+ImageSet load_images(const std::string& path, const LoadOptions& options,
+                     std::vector<SkippedPicture>* skipped = nullptr);
 
 // The pictures and labels of a folder of class folders, a list file with labels, a file of many or shards. With
 // `expected_classes`, a model's, the labels are indices into those: class folders, and shards that name their classes,
@@ -39,6 +40,6 @@ ImageSet load_images(const std::string& path, const LoadOptions& options, std::v
 // those of the shards or "0" .. the largest label.
 LabelledImages load_labelled(const std::string& path, const LoadOptions& options,
                              const std::vector<std::string>& expected_classes = {},
-                             std::vector<SetAside>* set_aside = nullptr);
+                             std::vector<SkippedPicture>* skipped = nullptr);
 
 }  // namespace tributary

@@ -13,13 +13,13 @@
 #include "tributary/base/staged_folder.h"
 #include "tributary/base/text.h"
 #include "tributary/base/threads.h"
-#include "tributary/data/decode_ppm.h"
-#include "tributary/data/encode_jpeg.h"
+#include "tributary/data/archive/shard_index.h"
+#include "tributary/data/archive/tar_header.h"
+#include "tributary/data/archive/tar_writer.h"
+#include "tributary/data/image/decode_ppm.h"
+#include "tributary/data/image/encode_jpeg.h"
+#include "tributary/data/image/resize.h"
 #include "tributary/data/listing.h"
-#include "tributary/data/resize.h"
-#include "tributary/data/shard_index.h"
-#include "tributary/data/tar_header.h"
-#include "tributary/data/tar_writer.h"
 
 namespace fs = std::filesystem;
 
@@ -166,7 +166,7 @@ PackedShards pack_pictures(const PictureSource& source, const std::string& path,
       const auto index = static_cast<size_t>(begin + i);
       Prepared& picture = prepared[static_cast<size_t>(i)];
       if (!picture.reason.empty()) {
-        result.set_aside.push_back({source.path ? source.path(begin + i) : source.names[index], picture.reason});
+        result.skipped.push_back({source.path ? source.path(begin + i) : source.names[index], picture.reason});
         continue;
       }
       const bool labelled = !source.classes.empty();
@@ -175,7 +175,7 @@ PackedShards pack_pictures(const PictureSource& source, const std::string& path,
       picture = {};
     }
   }
-  check_bad_share(path, result.set_aside, source.names.size(), options.max_bad_share);
+  check_skipped_share(path, result.skipped, source.names.size(), options.max_bad_share);
   writer.finish();
   check_interrupt();
   staging.place(writer.names());

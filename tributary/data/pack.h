@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tributary/data/picture_source.h"
-#include "tributary/data/set_aside.h"
+#include "tributary/data/skipped.h"
 
 namespace tributary {
 
@@ -29,7 +29,7 @@ struct PackedShards {
   std::vector<std::string> files;
   int64_t pictures = 0;
   int64_t bytes = 0;  // of all files
-  std::vector<SetAside> set_aside;
+  std::vector<SkippedPicture> skipped;
 };
 
 // An InputError unless shards could be written to `folder`: it is new or empty, and a place where files can be made.

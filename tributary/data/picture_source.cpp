@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "tributary/base/error.h"
-#include "tributary/data/decode.h"
+#include "tributary/data/archive/shard_index.h"
+#include "tributary/data/digits/packed_file.h"
+#include "tributary/data/image/decode.h"
 #include "tributary/data/list_file.h"
 #include "tributary/data/listing.h"
-#include "tributary/data/packed_file.h"
-#include "tributary/data/shard_index.h"
 
 namespace tributary {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tributary/data/picture.h"
+#include "tributary/data/image/picture.h"
 
 namespace tributary {
 

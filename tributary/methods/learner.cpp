@@ -6,7 +6,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/stopwatch.h"
-#include "tributary/model/device.h"
+#include "tributary/device/device.h"
 #include "tributary/train/schedule.h"
 
 namespace tributary {
@@ -15,17 +15,17 @@ namespace {
 int64_t steps_of(const Course& course, int64_t pictures) {
   if (course.steps > 0) return course.steps;
   const int64_t whole = std::max<int64_t>(1, pictures / course.batch);
-  return course.rounds * (course.whole_batches ? whole : batches_a_sweep(pictures, course.batch));
+  return course.rounds * (course.whole_batches ? whole : batches_per_epoch(pictures, course.batch));
 }
 
-// Ranks make labels each for itself. On a GPU sums may come in another order, and labels out otherwise.
-void agree_on(const Learner& learner, std::span<const SourceModel> sources) {
-  Ranks* const ranks = sources.front().sharing().ranks;
-  if (ranks && sources.front().device().is_cuda()) agree(*ranks, learner.state());
+// Communicator make labels each for itself. On a GPU sums may come in another order, and labels out otherwise.
+void synchronise_state(const Learner& learner, std::span<const SourceModel> sources) {
+  Communicator* const comm = sources.front().sharding().comm;
+  if (comm && sources.front().device().is_cuda()) broadcast_state(*comm, learner.state());
 }
 
 // The parts of a plan and its real numbers.
-enum Part : size_t { kRows, kCut };
+enum Part : size_t { kRows, kCrops };
 enum Real : size_t { kRateFactor, kProgress };
 
 // One learner on its way: its batches, its steps, its losses.
@@ -41,8 +41,11 @@ class Way {
         batch_(std::min(course.batch, images.size())),
         steps_(steps_of(course, images.size())),
         sampler_(torch::arange(images.size()), batch_, Random(course.seed, Purpose::kShuffle, {number})),
-        recorded_(images.device(), course.record && course.augmentation.shift == 0 && course.augmentation.rotation == 0,
-                  [this](const StepPlan& plan, std::vector<Noise>& noise) { return step(plan, noise); }) {}
+        captured_(images.device(),
+                  course.cuda_graph && course.augmentation.shift == 0 && course.augmentation.rotation == 0,
+                  [this](const StepPlan& plan, std::vector<DropoutStream>& dropout_stream) {
+                    return step(plan, dropout_stream);
+                  }) {}
 
   // The last step of `round`.
   int64_t end_of(int64_t round) const { return steps_ * round / course_.rounds; }
@@ -61,7 +64,7 @@ class Way {
     if (const int64_t every = learner_.refresh_every(); every > 0 && done_ % every == 0) refresh(done_ / every);
     const StepPlan plan = next_plan();
     const int64_t pictures = plan.part(kRows).size(0);
-    history_.push_back(recorded_.run(plan, /*usual=*/pictures == batch_));
+    history_.push_back(captured_.run(plan, /*usual=*/pictures == batch_));
     ++done_;
     return pictures;
   }
@@ -79,16 +82,16 @@ class Way {
     return {mean.data_ptr<double>(), mean.data_ptr<double>() + mean.numel()};
   }
 
-  void add_to(Snapshot& snapshot) const {
-    snapshot.facts["done"].push_back(done_);
-    snapshot.add(prefix(), learner_.state());
-    if (!history_.empty()) snapshot.tensors.push_back({prefix() + kHistory, at::stack(history_)});
+  void add_to(Checkpoint& checkpoint) const {
+    checkpoint.facts["done"].push_back(done_);
+    checkpoint.add(prefix(), learner_.state());
+    if (!history_.empty()) checkpoint.tensors.push_back({prefix() + kHistory, at::stack(history_)});
   }
 
-  void restore(const Snapshot& snapshot, const torch::Device& device) {
-    snapshot.restore(prefix(), learner_.state());
-    if (const Tensor* history = snapshot.find(prefix() + kHistory)) history_ = history->to(device).unbind();
-    const int64_t done = snapshot.facts.at("done").at(number_);
+  void restore(const Checkpoint& checkpoint, const torch::Device& device) {
+    checkpoint.restore(prefix(), learner_.state());
+    if (const Tensor* history = checkpoint.find(prefix() + kHistory)) history_ = history->to(device).unbind();
+    const int64_t done = checkpoint.facts.at("done").at(number_);
     while (done_ < done) {
       next_rows();
       ++done_;
@@ -98,7 +101,7 @@ class Way {
  private:
   void refresh(int64_t number) {
     learner_.refresh(number);
-    agree_on(learner_, sources_);
+    synchronise_state(learner_, sources_);
   }
 
   static constexpr const char* kHistory = "losses_of_the_round";
@@ -114,28 +117,30 @@ class Way {
     const auto step = static_cast<uint64_t>(done_ + 1);
     const Tensor rows = next_rows();
     moving_ = Random(course_.seed, Purpose::kAugment, {number_, step});
-    std::vector<Random> noises;
+    std::vector<Random> dropout_streams;
     const Random dropout(course_.seed, Purpose::kDropout, {number_, step});
-    for (int64_t i = 0; i < learner_.noises(); ++i) noises.push_back(dropout.child(static_cast<uint64_t>(i)));
+    for (int64_t i = 0; i < learner_.dropout_streams(); ++i)
+      dropout_streams.push_back(dropout.child(static_cast<uint64_t>(i)));
     const double factor = course_.decay ? decay_factor(done_ + course_.first_step, steps_) : 1;
-    StepPlan plan({rows, images_.draw_cut(rows.size(0), course_.augmentation, moving_)},
-                  {static_cast<float>(factor), static_cast<float>(done_)}, noises);
+    StepPlan plan({rows, images_.draw_crops(rows.size(0), course_.augmentation, moving_)},
+                  {static_cast<float>(factor), static_cast<float>(done_)}, dropout_streams);
     if (!images_.resident()) {
-      const Stopwatch reading;
+      const Stopwatch variant;
       plan.carry(images_.fetch(rows, needed_rows(sources_, rows.size(0))));
-      waited_ += reading.seconds();
+      waited_ += variant.seconds();
     }
     return plan;
   }
 
-  Tensor step(const StepPlan& plan, std::vector<Noise>& noise) {
+  Tensor step(const StepPlan& plan, std::vector<DropoutStream>& dropout_stream) {
     const Augmentation& changes = course_.augmentation;
     const Tensor rows = plan.part(kRows);
     const Tensor pixels = changes.shift > 0 || changes.rotation > 0 ? images_.augmented(rows, changes, moving_)
-                          : plan.pictures().defined() ? images_.apply_cut_to(plan.pictures(), plan.part(kCut), changes)
-                                                      : images_.apply_cut(rows, plan.part(kCut), changes);
-    return learner_.step(
-        {rows, pixels.contiguous(at::MemoryFormat::ChannelsLast), plan.real(kRateFactor), plan.real(kProgress), noise});
+                          : plan.pictures().defined()
+                              ? images_.apply_crops_to(plan.pictures(), plan.part(kCrops), changes)
+                              : images_.apply_crops(rows, plan.part(kCrops), changes);
+    return learner_.step({rows, pixels.contiguous(at::MemoryFormat::ChannelsLast), plan.real(kRateFactor),
+                          plan.real(kProgress), dropout_stream});
   }
 
   Learner& learner_;
@@ -148,7 +153,7 @@ class Way {
   std::vector<Tensor> history_;  // losses of the round's steps
   Sampler sampler_;
   Random moving_{0};
-  RecordedSteps recorded_;
+  CapturedSteps captured_;
 };
 
 // All learners of an adaptation, round by round.
@@ -158,14 +163,14 @@ class Learning {
 
   Learning(Ensemble& ensemble, const DeviceImages& images, const Course& course,
            const std::vector<std::unique_ptr<Learner>>& learners, Mixed mixture, Observer& observer,
-           Snapshots& snapshots)
+           Checkpointer& checkpointer)
       : ensemble_(ensemble),
         images_(images),
         course_(course),
         learners_(learners),
         mixture_(std::move(mixture)),
         observer_(observer),
-        snapshots_(snapshots) {
+        checkpointer_(checkpointer) {
     for (const auto& learner : learners_)
       ways_.push_back(std::make_unique<Way>(*learner, ensemble_.sources, images_, course_, ways_.size()));
     event_.rounds = course_.rounds;
@@ -173,7 +178,7 @@ class Learning {
   }
 
   void run() {
-    if (const Snapshot* left_off = snapshots_.found()) {
+    if (const Checkpoint* left_off = checkpointer_.found()) {
       restore(*left_off);
       finish_round();
     } else {
@@ -183,7 +188,7 @@ class Learning {
       watch_ = Stopwatch();
       event_.pictures = 0;
       for (const auto& way : ways_) way->begin_round(event_.round, outputs_);
-      for (const auto& learner : learners_) agree_on(*learner, ensemble_.sources);
+      for (const auto& learner : learners_) synchronise_state(*learner, ensemble_.sources);
       outputs_.clear();  // features of one round are much; those of two at once need not be
       event_.features.clear();
       finish_round();
@@ -195,7 +200,7 @@ class Learning {
   void finish_round() {
     train();
     event_.phases.training = watch_.seconds();
-    snapshots_.during([this] { return snapshot(); }, [this] { evaluate_and_report(); });
+    checkpointer_.during([this] { return checkpoint(); }, [this] { evaluate_and_report(); });
   }
 
   void train() {
@@ -207,13 +212,13 @@ class Learning {
     }
     for (const auto& way : ways_) {
       while (way->done() < way->end_of(event_.round)) {
-        snapshots_.pass([this] { return snapshot(); });
+        checkpointer_.pass([this] { return checkpoint(); });
         event_.pictures += way->advance();
         ++place.step;
         observer_.on_step(place);
       }
     }
-    snapshots_.pass([this] { return snapshot(); });
+    checkpointer_.pass([this] { return checkpoint(); });
     event_.means.clear();
     for (size_t j = 0; j < ways_.size(); ++j) {
       const std::vector<double> means = ways_[j]->means(event_.round);
@@ -243,8 +248,8 @@ class Learning {
   }
 
   // In the midst of a round. An error where its losses are not finite: what led there is not worth keeping.
-  Snapshot snapshot() const {
-    Snapshot now;
+  Checkpoint checkpoint() const {
+    Checkpoint now;
     now.facts = {{"round", event_.round}, {"pictures", event_.pictures}, {"seconds", watch_.seconds()}};
     for (const auto& way : ways_) {
       way->means(event_.round);
@@ -254,7 +259,7 @@ class Learning {
     return now;
   }
 
-  void restore(const Snapshot& left_off) {
+  void restore(const Checkpoint& left_off) {
     event_.round = left_off.integer("round");
     event_.pictures = left_off.integer("pictures");
     watch_ = Stopwatch(left_off.facts.value("seconds", 0.0));
@@ -268,7 +273,7 @@ class Learning {
   const std::vector<std::unique_ptr<Learner>>& learners_;
   Mixed mixture_;
   Observer& observer_;
-  Snapshots& snapshots_;
+  Checkpointer& checkpointer_;
   std::vector<std::unique_ptr<Way>> ways_;
   RoundEvent event_;
   std::vector<Outputs> outputs_;  // of the last evaluation
@@ -277,16 +282,16 @@ class Learning {
 
 }  // namespace
 
-void LearnedMethod::adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Snapshots& snapshots) {
+void LearnedMethod::adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Checkpointer& checkpointer) {
   if (target.size() < 2)
     input_error("the target set has {} picture{}; adaptation needs at least 2", target.size(),
                 target.size() == 1 ? "" : "s");
   const DeviceImages images(target, ensemble.sources.front().device());
   Course way = course(ensemble, images.size());
-  for (const SourceModel& source : ensemble.sources) way.record = way.record && source.recordable();
+  for (const SourceModel& source : ensemble.sources) way.cuda_graph = way.cuda_graph && source.capturable();
   const std::vector<std::unique_ptr<Learner>> all = learners(ensemble, images, way);
   Learning(
-      ensemble, images, way, all, [this] { return mixture(); }, observer, snapshots)
+      ensemble, images, way, all, [this] { return mixture(); }, observer, checkpointer)
       .run();
 }
 

@@ -12,9 +12,9 @@
 
 #include "tributary/methods/method.h"
 #include "tributary/train/batches.h"
+#include "tributary/train/captured_steps.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/precision.h"
-#include "tributary/train/recorded_steps.h"
 
 namespace tributary {
 
@@ -29,7 +29,7 @@ struct Course {
   int64_t first_step = 1;      // i of the first step in that formula
   Augmentation augmentation;   // settled
   Precision precision = Precision::kAuto;
-  bool record = true;
+  bool cuda_graph = true;
 };
 
 // One batch of the target set, on the device.
@@ -38,7 +38,7 @@ struct TargetBatch {
   Tensor pixels;       // float [b, 3, s, s] in 0..1, changed for training
   Tensor rate_factor;  // float [], what the learning rates are multiplied with
   Tensor progress;     // float [], steps done before this one
-  std::vector<Noise>& noise;
+  std::vector<DropoutStream>& dropout_stream;
 };
 
 class Learner {
@@ -47,7 +47,7 @@ class Learner {
   // The losses that a step returns, for the log.
   virtual std::vector<std::string> losses() const = 0;
   // Noises that a step draws from.
-  virtual int64_t noises() const { return 1; }
+  virtual int64_t dropout_streams() const { return 1; }
   // Before the first step of a round. `target` is what every source of the ensemble makes of the target set now, in
   // evaluation.
   virtual void begin_round(int64_t /*round*/, const std::vector<Outputs>& /*target*/) {}
@@ -70,7 +70,7 @@ inline void freeze(NamedTensors parameters) {
 class LearnedMethod : public Method {
  public:
   using Method::adapt;
-  void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Snapshots& snapshots) override;
+  void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Checkpointer& checkpointer) override;
 
  protected:
   // The numbers of the course, once the sources and the number of pictures are known.

@@ -3,13 +3,13 @@
 // A method gets pictures and no labels. A new one is a class in a file of its own.
 #pragma once
 
+#include "tributary/checkpoint/checkpointer.h"
 #include "tributary/data/image_set.h"
 #include "tributary/methods/observer.h"
-#include "tributary/train/snapshots.h"
 
 namespace tributary {
 
-// What of a method's training ranks may divide (model/shared_pass.h).
+// What of a method's training ranks may divide (model/sharded_pass.h).
 enum class Division {
   kNone,    // its losses reach a backbone's parameters in other ways than through the features
   kRows,    // the rows of every batch; it moves one source after the other
@@ -20,15 +20,15 @@ class Method {
  public:
   virtual ~Method() = default;
   // Changes the sources of `ensemble` and its mixture, which must be on the device where the work is to be done. Goes
-  // on from where `snapshots` says an interrupted adaptation of the same sources left off.
-  virtual void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Snapshots& snapshots) = 0;
+  // on from where `checkpointer` says an interrupted adaptation of the same sources left off.
+  virtual void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Checkpointer& checkpointer) = 0;
   // The same in one go.
   void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer) {
-    Snapshots none;
+    Checkpointer none;
     adapt(ensemble, target, observer, none);
   }
-  // Whether the sources may take a batch in pieces (model/pieces.h) where memory is short.
-  virtual bool works_in_pieces() const { return true; }
+  // Whether the sources may take a batch in pieces (model/micro_batch.h) where memory is short.
+  virtual bool supports_micro_batches() const { return true; }
   // How ranks may divide its training.
   virtual Division division() const { return Division::kRows; }
 };

@@ -11,9 +11,9 @@ Course BaselineOptions::course(const Ensemble& ensemble, int64_t own_batch, int6
   course.batch = batch > 0 ? batch : own_batch;
   course.rounds = epochs > 0 ? epochs : own_epochs;
   course.augmentation =
-      settled(augmentation, architecture(ensemble.sources.front().info().architecture), /*adapting=*/false);
+      resolve_defaults(augmentation, architecture(ensemble.sources.front().info().architecture), /*adapting=*/false);
   course.precision = precision;
-  course.record = record;
+  course.cuda_graph = cuda_graph;
   return course;
 }
 

@@ -21,7 +21,7 @@ struct BaselineOptions {
   double rate_backbone = 0, rate_bottleneck = 0;
   Augmentation augmentation;
   Precision precision = Precision::kAuto;
-  bool record = true;
+  bool cuda_graph = true;
 
   double backbone_rate(double own) const { return rate_backbone > 0 ? rate_backbone : own; }
   double bottleneck_rate(double own) const { return rate_bottleneck > 0 ? rate_bottleneck : own; }

@@ -72,14 +72,14 @@ std::vector<std::string> architecture_names() {
   return names;
 }
 
-void require_framing(const Architecture& network, const Framing& framing) {
+void require_preprocessing(const Architecture& network, const Preprocessing& preprocessing) {
   constexpr int kSmallest = 32;  // five halvings
-  if (!network.photographs && framing.size != network.framing.size)
+  if (!network.photographs && preprocessing.size != network.preprocessing.size)
     input_error("{} takes pictures of {}x{}, not {}x{}; choose another network for these", network.name,
-                network.framing.size, network.framing.size, framing.size, framing.size);
-  if (network.name != kTorchScript && framing.size < kSmallest)
-    input_error("{} takes pictures of at least {}x{}, not {}x{}", network.name, kSmallest, kSmallest, framing.size,
-                framing.size);
+                network.preprocessing.size, network.preprocessing.size, preprocessing.size, preprocessing.size);
+  if (network.name != kTorchScript && preprocessing.size < kSmallest)
+    input_error("{} takes pictures of at least {}x{}, not {}x{}", network.name, kSmallest, kSmallest,
+                preprocessing.size, preprocessing.size);
 }
 
 ModelInfo fresh_info(std::string name, const std::string& architecture_name, std::vector<std::string> classes) {
@@ -88,7 +88,7 @@ ModelInfo fresh_info(std::string name, const std::string& architecture_name, std
   info.name = std::move(name);
   info.architecture = architecture_name;
   info.classes = std::move(classes);
-  info.framing = network.framing;
+  info.preprocessing = network.preprocessing;
   info.normalisation = network.normalisation;
   info.bottleneck_dropout = network.bottleneck_dropout;
   return info;

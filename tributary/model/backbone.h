@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tributary/model/model_info.h"
+#include "tributary/io/model_info.h"
 #include "tributary/model/network.h"
 
 namespace tributary {
@@ -21,7 +21,7 @@ struct Backbone {
 // What is fixed about an architecture, before any weights.
 struct Architecture {
   std::string name;
-  Framing framing;
+  Preprocessing preprocessing;
   Normalisation normalisation;
   double bottleneck_dropout;  // after the bottleneck's BatchNorm (spec 10, 2a: digits only)
   double backbone_rate;       // learning rate of F in source training and adaptation (spec 10, section 4)
@@ -35,7 +35,7 @@ std::vector<std::string> architecture_names();
 inline const std::string kTorchScript = "torchscript";
 
 // Throws an InputError unless the network can take pictures of that size.
-void require_framing(const Architecture& network, const Framing& framing);
+void require_preprocessing(const Architecture& network, const Preprocessing& preprocessing);
 
 // The description of a fresh model with a bottleneck, its pictures prepared as the architecture is used to.
 ModelInfo fresh_info(std::string name, const std::string& architecture, std::vector<std::string> classes);

@@ -24,19 +24,19 @@ void Ensemble::to(torch::Device device) {
   for (SourceModel& source : sources) source.to(device);
 }
 
-void Ensemble::share(Ranks& ranks, Sharing::By by, bool shared_statistics) {
-  for (int64_t j = 0; j < size(); ++j) sources[j].share({&ranks, by, j * ranks.size() / size(), shared_statistics});
+void Ensemble::shard(Communicator& comm, Sharding::By by, bool sync_batch_norm) {
+  for (int64_t j = 0; j < size(); ++j) sources[j].shard({&comm, by, j * comm.size() / size(), sync_batch_norm});
 }
 
 bool Ensemble::by_sources() const {
-  return sources.front().sharing().by == Sharing::By::kSources;
+  return sources.front().sharding().by == Sharding::By::kSources;
 }
 
 namespace {
 
-std::string in_words(const Framing& framing) {
-  return fmt::format("{0}x{0} out of {1}x{1}{2}", framing.size, framing.resize,
-                     framing.keep_aspect ? " with their aspect kept" : "");
+std::string in_words(const Preprocessing& preprocessing) {
+  return fmt::format("{0}x{0} out of {1}x{1}{2}", preprocessing.size, preprocessing.resize,
+                     preprocessing.keep_aspect ? " with their aspect kept" : "");
 }
 
 }  // namespace
@@ -52,9 +52,9 @@ void require_compatible(const std::vector<SourceModel>& sources, const std::vect
       if (other.classes[k] != first.classes[k])
         input_error("class {} is '{}' in {} but '{}' in {}; all sources must share one set of classes in one order", k,
                     other.classes[k], files[j], first.classes[k], files[0]);
-    if (!(other.framing == first.framing))
+    if (!(other.preprocessing == first.preprocessing))
       input_error("{} takes pictures of {} but {} of {}; all sources must take the same", files[j],
-                  in_words(other.framing), files[0], in_words(first.framing));
+                  in_words(other.preprocessing), files[0], in_words(first.preprocessing));
   }
 }
 

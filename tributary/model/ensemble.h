@@ -14,16 +14,16 @@ struct Ensemble {
 
   int64_t size() const { return static_cast<int64_t>(sources.size()); }
   const std::vector<std::string>& classes() const { return sources.front().info().classes; }
-  const Framing& framing() const { return sources.front().info().framing; }
+  const Preprocessing& preprocessing() const { return sources.front().info().preprocessing; }
   int64_t joint_width() const;  // sum of the feature widths
   // Every parameter and buffer of all sources: "source.0." and its name in model files.
   NamedTensors state() const;
   void to(torch::Device device);
 
   // From here on ranks share the sources' passes. By sources, rank r has a block of them.
-  void share(Ranks& ranks, Sharing::By by, bool shared_statistics = true);
+  void shard(Communicator& comm, Sharding::By by, bool sync_batch_norm = true);
   // Null where there is nobody else.
-  Ranks* ranks() const { return sources.front().sharing().ranks; }
+  Communicator* comm() const { return sources.front().sharding().comm; }
   bool by_sources() const;
 };
 

@@ -1,7 +1,7 @@
 #include "tributary/model/layered_source.h"
 
 #include "tributary/base/error.h"
-#include "tributary/model/pieces.h"
+#include "tributary/model/micro_batch.h"
 
 namespace tributary {
 namespace {
@@ -30,28 +30,30 @@ LayeredSource::LayeredSource(const ModelInfo& info, const Init& init, Start clas
                     backbone_.width);
 }
 
-Tensor LayeredSource::backbone_features(const Tensor& x, Noise* noise) {
-  switch (sharing_.by) {
-    case Sharing::By::kRows:
-      return across_ranks(*sharing_.ranks, x, noise, [this](const Tensor& rows, Noise* own, bool whole) {
-        const bool shared = sharing_.shared_statistics && sharing_.ranks->size() > 1;
-        for (BatchNorm* norm : backbone_.network.batch_norms())
-          norm->ranks = shared && !whole ? sharing_.ranks : nullptr;
-        return backbone_features_alone(rows, own);
-      });
-    case Sharing::By::kSources:
-      return exchange(sharing_.elsewhere() ? Tensor() : backbone_features_alone(x, noise), x, noise);
-    case Sharing::By::kNothing:
+Tensor LayeredSource::backbone_features(const Tensor& x, DropoutStream* dropout_stream) {
+  switch (sharding_.by) {
+    case Sharding::By::kRows:
+      return sharded_forward(*sharding_.comm, x, dropout_stream,
+                             [this](const Tensor& rows, DropoutStream* own, bool whole) {
+                               const bool shared = sharding_.sync_batch_norm && sharding_.comm->size() > 1;
+                               for (BatchNorm* norm : backbone_.network.batch_norms())
+                                 norm->comm = shared && !whole ? sharding_.comm : nullptr;
+                               return backbone_features_alone(rows, own);
+                             });
+    case Sharding::By::kSources:
+      return exchange(sharding_.elsewhere() ? Tensor() : backbone_features_alone(x, dropout_stream), x, dropout_stream);
+    case Sharding::By::kNothing:
       break;
   }
-  return backbone_features_alone(x, noise);
+  return backbone_features_alone(x, dropout_stream);
 }
 
-Tensor LayeredSource::exchange(const Tensor& own, const Tensor& x, Noise* noise) {
-  Ranks& ranks = *sharing_.ranks;
-  if (!sharing_.elsewhere()) return send_from_owner(ranks, own);
+Tensor LayeredSource::exchange(const Tensor& own, const Tensor& x, DropoutStream* dropout_stream) {
+  Communicator& comm = *sharding_.comm;
+  if (!sharding_.elsewhere()) return send_from_owner(comm, own);
   static const PassDraws kNone;
-  return receive_from_owner(ranks, sharing_.owner, x, backbone_.width, noise, noise ? draws(x) : kNone);
+  return receive_from_owner(comm, sharding_.owner, x, backbone_.width, dropout_stream,
+                            dropout_stream ? draws(x) : kNone);
 }
 
 const PassDraws& LayeredSource::draws(const Tensor& x) {
@@ -61,24 +63,24 @@ const PassDraws& LayeredSource::draws(const Tensor& x) {
   const std::vector<BatchNorm*> norms = backbone_.network.batch_norms();
   std::vector<bool> before;
   for (BatchNorm* norm : norms) before.push_back(std::exchange(norm->frozen, true));
-  Noise noise(Random(0), x.device());
-  backbone_.network.forward(x.narrow(0, 0, 1), &noise);
+  DropoutStream dropout_stream(Random(0), x.device());
+  backbone_.network.forward(x.narrow(0, 0, 1), &dropout_stream);
   for (size_t i = 0; i < norms.size(); ++i) norms[i]->frozen = before[i];
   draws_.emplace();
-  for (size_t i = 0; i < noise.drawn().size(); ++i)
-    draws_->emplace_back(noise.drawn()[i].sizes().slice(1).vec(), noise.drops()[i]);
+  for (size_t i = 0; i < dropout_stream.drawn().size(); ++i)
+    draws_->emplace_back(dropout_stream.drawn()[i].sizes().slice(1).vec(), dropout_stream.drops()[i]);
   return *draws_;
 }
 
-void LayeredSource::share(const Sharing& sharing) {
-  sharing_ = sharing;
-  for (BatchNorm* norm : backbone_.network.batch_norms()) norm->ranks = nullptr;
+void LayeredSource::shard(const Sharding& sharding) {
+  sharding_ = sharding;
+  for (BatchNorm* norm : backbone_.network.batch_norms()) norm->comm = nullptr;
 }
 
-Tensor LayeredSource::backbone_features_alone(const Tensor& x, Noise* noise) {
-  if (noise) count_batch(backbone_.network.batch_norms());
-  if (piece_ == 0 || x.size(0) <= piece_) return backbone_.network.forward(x, noise);
-  return in_pieces(x, noise, piece_, [this](const Tensor& rows, Noise* own, bool again) {
+Tensor LayeredSource::backbone_features_alone(const Tensor& x, DropoutStream* dropout_stream) {
+  if (dropout_stream) count_batch(backbone_.network.batch_norms());
+  if (micro_batch_ == 0 || x.size(0) <= micro_batch_) return backbone_.network.forward(x, dropout_stream);
+  return in_micro_batches(x, dropout_stream, micro_batch_, [this](const Tensor& rows, DropoutStream* own, bool again) {
     const std::vector<BatchNorm*> norms = backbone_.network.batch_norms();
     for (BatchNorm* norm : norms) norm->still = again;
     Tensor flat = backbone_.network.forward(rows, own);
@@ -87,11 +89,11 @@ Tensor LayeredSource::backbone_features_alone(const Tensor& x, Noise* noise) {
   });
 }
 
-Tensor LayeredSource::bottleneck_features(const Tensor& flat, Noise* noise) {
+Tensor LayeredSource::bottleneck_features(const Tensor& flat, DropoutStream* dropout_stream) {
   if (!bottleneck_) return flat;
-  if (noise) count_batch({&bottleneck_->bn});
-  const Tensor phi = bottleneck_->bn(bottleneck_->linear(flat), noise);
-  return dropout_ > 0 ? dropout(phi, dropout_, noise) : phi;
+  if (dropout_stream) count_batch({&bottleneck_->bn});
+  const Tensor phi = bottleneck_->bn(bottleneck_->linear(flat), dropout_stream);
+  return dropout_ > 0 ? dropout(phi, dropout_, dropout_stream) : phi;
 }
 
 Tensor LayeredSource::classify(const Tensor& phi) const {
@@ -102,11 +104,11 @@ TensorList LayeredSource::backbone() const {
   TensorList list = backbone_.network.tensors();
   prefix(list.parameters, "backbone.");
   prefix(list.buffers, "backbone.");
-  if (sharing_.by == Sharing::By::kRows)
-    for (NamedTensor& parameter : list.parameters) parameter.summed_by = sharing_.ranks;
-  if (sharing_.by == Sharing::By::kSources)
+  if (sharding_.by == Sharding::By::kRows)
+    for (NamedTensor& parameter : list.parameters) parameter.reduced_over = sharding_.comm;
+  if (sharding_.by == Sharding::By::kSources)
     for (NamedTensors* part : {&list.parameters, &list.buffers})
-      for (NamedTensor& tensor : *part) tensor.owner = sharing_.owner;
+      for (NamedTensor& tensor : *part) tensor.owner = sharding_.owner;
   return list;
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "tributary/model/backbone.h"
-#include "tributary/model/shared_pass.h"
+#include "tributary/model/sharded_pass.h"
 #include "tributary/model/source_body.h"
 
 namespace tributary {
@@ -27,23 +27,23 @@ class LayeredSource : public SourceBody {
   // backbone's. `classifier` is how a weight-normalised classifier starts.
   LayeredSource(const ModelInfo& info, const Init& init, Start classifier);
 
-  Tensor features(const Tensor& x, Noise* noise) override {
-    return bottleneck_features(backbone_features(x, noise), noise);
+  Tensor features(const Tensor& x, DropoutStream* dropout_stream) override {
+    return bottleneck_features(backbone_features(x, dropout_stream), dropout_stream);
   }
   // The two halves of it: F(x), [n, backbone_width()], which ranks may share, and B.
-  Tensor backbone_features(const Tensor& x, Noise* noise);
-  Tensor bottleneck_features(const Tensor& flat, Noise* noise);
+  Tensor backbone_features(const Tensor& x, DropoutStream* dropout_stream);
+  Tensor bottleneck_features(const Tensor& flat, DropoutStream* dropout_stream);
   // F(x) by this process alone.
-  Tensor backbone_features_alone(const Tensor& x, Noise* noise);
+  Tensor backbone_features_alone(const Tensor& x, DropoutStream* dropout_stream);
   // F(x) by sources, in two parts, so that the ranks can do their passes side by side: its owner does the pass alone
   // and hands in the result, the others nothing.
-  Tensor exchange(const Tensor& own, const Tensor& x, Noise* noise);
+  Tensor exchange(const Tensor& own, const Tensor& x, DropoutStream* dropout_stream);
   // From here on ranks share the backbone's passes.
-  void share(const Sharing& sharing);
-  const Sharing& sharing() const { return sharing_; }
+  void shard(const Sharding& sharding);
+  const Sharding& sharding() const { return sharding_; }
   // From here on the backbone takes at most so many pictures at once, for want of memory (pieces.h); 0: all.
-  void set_piece(int64_t pictures) { piece_ = pictures; }
-  int64_t piece() const { return piece_; }
+  void set_micro_batch(int64_t pictures) { micro_batch_ = pictures; }
+  int64_t micro_batch() const { return micro_batch_; }
   Tensor classify(const Tensor& phi) const override;
   TensorList backbone() const override;
   TensorList bottleneck() const override;
@@ -64,8 +64,8 @@ class LayeredSource : public SourceBody {
   std::optional<Bottleneck> bottleneck_;
   Classifier classifier_;
   double dropout_;
-  int64_t piece_ = 0;
-  Sharing sharing_;
+  int64_t micro_batch_ = 0;
+  Sharding sharding_;
   std::optional<PassDraws> draws_;
 };
 

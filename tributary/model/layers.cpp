@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "tributary/model/shared_batch_norm.h"
+#include "tributary/model/sync_batch_norm.h"
 
 namespace tributary {
 namespace {
@@ -74,12 +74,12 @@ BatchNorm::BatchNorm(int64_t channels)
       running_var(torch::ones({channels})),
       num_batches_tracked(torch::zeros({}, torch::kInt64)) {}
 
-Tensor BatchNorm::operator()(const Tensor& x, const Noise* noise) {
-  const bool training = noise != nullptr && !frozen;
+Tensor BatchNorm::operator()(const Tensor& x, const DropoutStream* dropout_stream) {
+  const bool training = dropout_stream != nullptr && !frozen;
   const bool moves = !(training && still);
-  if (training && ranks)
+  if (training && comm)
     return shared_batch_norm(
-        *ranks, x,
+        *comm, x,
         {weight, bias, moves ? running_mean : Tensor(), moves ? running_var : Tensor(), 0.1, kBatchNormEpsilon});
   return at::batch_norm(x, weight, bias, moves ? running_mean : Tensor(), moves ? running_var : Tensor(), training, 0.1,
                         kBatchNormEpsilon, /*cudnn_enabled=*/true);
@@ -134,12 +134,12 @@ void WeightNormLinear::list(const std::string& prefix, TensorList& list) const {
   list.parameters.push_back({prefix + ".bias", bias});
 }
 
-Tensor dropout(const Tensor& x, double drop, Noise* noise) {
-  return noise ? x * noise->mask(x.sizes(), drop) : x;
+Tensor dropout(const Tensor& x, double drop, DropoutStream* dropout_stream) {
+  return dropout_stream ? x * dropout_stream->mask(x.sizes(), drop) : x;
 }
 
-Tensor dropout_channels(const Tensor& x, double drop, Noise* noise) {
-  return noise ? x * noise->mask({x.size(0), x.size(1), 1, 1}, drop) : x;
+Tensor dropout_channels(const Tensor& x, double drop, DropoutStream* dropout_stream) {
+  return dropout_stream ? x * dropout_stream->mask({x.size(0), x.size(1), 1, 1}, drop) : x;
 }
 
 }  // namespace tributary

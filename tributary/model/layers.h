@@ -1,7 +1,7 @@
 // The layers our networks are made of: plain structs of tensors with the arithmetic of their PyTorch namesakes.
 //
-// They carry no training flag: a forward pass with a `Noise` uses batch statistics and dropout, one without uses the
-// running statistics and none (spec 10). `list` gives every tensor its name in model files.
+// They carry no training flag: a forward pass with a `DropoutStream` uses batch statistics and dropout, one without
+// uses the running statistics and none (spec 10). `list` gives every tensor its name in model files.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,18 @@
 
 #include "tributary/base/random.h"
 #include "tributary/base/tensor.h"
-#include "tributary/model/noise.h"
+#include "tributary/device/dropout_stream.h"
 
 namespace tributary {
 
-class Ranks;
+class Communicator;
 
 struct NamedTensor {
   std::string name;
   Tensor value;
   // Where several processes work together (shared_pass.h): those whose gradients of this parameter add up to the whole
   // one, null where each has all of it; and the rank whose values count, -1 where they are equal everywhere.
-  Ranks* summed_by = nullptr;
+  Communicator* reduced_over = nullptr;
   int64_t owner = -1;
 };
 using NamedTensors = std::vector<NamedTensor>;
@@ -64,12 +64,12 @@ constexpr double kBatchNormEpsilon = 1e-5;
 // counted by whoever runs the whole network, see `count_batch`.
 struct BatchNorm {
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
-  bool frozen = false;     // takes its running statistics in training too
-  bool still = false;      // takes the batch's in training and leaves the running ones as they are
-  Ranks* ranks = nullptr;  // in training takes the statistics of the rows of all of them; null: of its own
+  bool frozen = false;           // takes its running statistics in training too
+  bool still = false;            // takes the batch's in training and leaves the running ones as they are
+  Communicator* comm = nullptr;  // in training takes the statistics of the rows of all of them; null: of its own
 
   explicit BatchNorm(int64_t channels);
-  Tensor operator()(const Tensor& x, const Noise* noise);
+  Tensor operator()(const Tensor& x, const DropoutStream* dropout_stream);
   void list(const std::string& prefix, TensorList& list) const;
 };
 
@@ -96,7 +96,7 @@ struct WeightNormLinear {
 };
 
 // Drops single values, or whole channels of a picture; does nothing in evaluation.
-Tensor dropout(const Tensor& x, double drop, Noise* noise);
-Tensor dropout_channels(const Tensor& x, double drop, Noise* noise);
+Tensor dropout(const Tensor& x, double drop, DropoutStream* dropout_stream);
+Tensor dropout_channels(const Tensor& x, double drop, DropoutStream* dropout_stream);
 
 }  // namespace tributary

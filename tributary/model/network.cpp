@@ -9,11 +9,11 @@ namespace {
 struct Apply {
   std::vector<Tensor>& values;
   const std::vector<int>& inputs;
-  Noise* noise;
+  DropoutStream* dropout_stream;
 
   Tensor& x() const { return values[inputs.front()]; }
   Tensor operator()(Conv2d& layer) const { return layer(x()); }
-  Tensor operator()(BatchNorm& layer) const { return layer(x(), noise); }
+  Tensor operator()(BatchNorm& layer) const { return layer(x(), dropout_stream); }
   Tensor operator()(Linear& layer) const { return layer(x()); }
   Tensor operator()(Relu&) const { return x().relu_(); }
   Tensor operator()(MaxPool& pool) const {
@@ -23,7 +23,8 @@ struct Apply {
   Tensor operator()(Add&) const { return values[inputs[0]] + values[inputs[1]]; }
   Tensor operator()(Flatten&) const { return x().contiguous().flatten(1); }
   Tensor operator()(Dropout& layer) const {
-    return layer.channels ? dropout_channels(x(), layer.drop, noise) : dropout(x(), layer.drop, noise);
+    return layer.channels ? dropout_channels(x(), layer.drop, dropout_stream)
+                          : dropout(x(), layer.drop, dropout_stream);
   }
 };
 
@@ -40,11 +41,11 @@ int Network::add(LayerKind kind, std::vector<int> inputs, std::string name) {
   return last();
 }
 
-Tensor Network::forward(const Tensor& x, Noise* noise) {
+Tensor Network::forward(const Tensor& x, DropoutStream* dropout_stream) {
   std::vector<Tensor> values(layers_.size() + 1);
   values[0] = x;
   for (size_t i = 0; i < layers_.size(); ++i) {
-    values[i + 1] = std::visit(Apply{values, layers_[i].inputs, noise}, layers_[i].kind);
+    values[i + 1] = std::visit(Apply{values, layers_[i].inputs, dropout_stream}, layers_[i].kind);
     for (const int input : layers_[i].inputs)
       if (last_use_[input] == static_cast<int>(i)) values[input] = Tensor();
   }

@@ -42,8 +42,8 @@ class Network {
   int then(LayerKind kind, std::string name = "") { return add(std::move(kind), {last()}, std::move(name)); }
   int last() const { return static_cast<int>(layers_.size()); }
 
-  // The last value for the input `x`; a training pass if `noise` is given.
-  Tensor forward(const Tensor& x, Noise* noise);
+  // The last value for the input `x`; a training pass if `dropout_stream` is given.
+  Tensor forward(const Tensor& x, DropoutStream* dropout_stream);
   TensorList tensors() const;
   std::vector<BatchNorm*> batch_norms();
   const std::vector<Layer>& layers() const { return layers_; }

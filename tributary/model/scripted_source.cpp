@@ -138,9 +138,10 @@ void ScriptedSource::probe(const std::string& file, int size) {
     if (slopes[i].defined()) script_->frozen.insert(names[i]);
 }
 
-Tensor ScriptedSource::features(const Tensor& x, Noise* noise) {
-  script_->module.train(noise != nullptr);
-  if (noise) torch::manual_seed(noise->seed());  // dropout inside the module draws from Torch's own generator
+Tensor ScriptedSource::features(const Tensor& x, DropoutStream* dropout_stream) {
+  script_->module.train(dropout_stream != nullptr);
+  if (dropout_stream)
+    torch::manual_seed(dropout_stream->seed());  // dropout inside the module draws from Torch's own generator
   return script_->call(script_->last ? "forward" : "features", x);
 }
 

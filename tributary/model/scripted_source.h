@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "tributary/model/model_info.h"
+#include "tributary/io/model_info.h"
 #include "tributary/model/source_body.h"
 
 namespace tributary {
@@ -20,7 +20,7 @@ class ScriptedSource : public SourceBody {
   ScriptedSource(const std::string& bytes, const std::string& file, const std::string& last_layer, int size);
   ~ScriptedSource() override;
 
-  Tensor features(const Tensor& x, Noise* noise) override;
+  Tensor features(const Tensor& x, DropoutStream* dropout_stream) override;
   Tensor classify(const Tensor& phi) const override;
   TensorList backbone() const override;
   TensorList bottleneck() const override { return {}; }

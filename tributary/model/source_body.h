@@ -8,8 +8,8 @@ namespace tributary {
 class SourceBody {
  public:
   virtual ~SourceBody() = default;
-  // phi, a training pass if `noise` is given, and z; see SourceModel.
-  virtual Tensor features(const Tensor& x, Noise* noise) = 0;
+  // phi, a training pass if `dropout_stream` is given, and z; see SourceModel.
+  virtual Tensor features(const Tensor& x, DropoutStream* dropout_stream) = 0;
   virtual Tensor classify(const Tensor& phi) const = 0;
   // The tensors of each part under their names in model files.
   virtual TensorList backbone() const = 0;

@@ -17,12 +17,12 @@ Tensor SourceModel::features_alone(const Tensor& x) {
   return own ? own->bottleneck_features(own->backbone_features_alone(x, nullptr), nullptr) : features(x);
 }
 
-void SourceModel::share(const Sharing& sharing) {
-  sharing_ = sharing;
+void SourceModel::shard(const Sharding& sharding) {
+  sharding_ = sharding;
   if (layered())
-    layered()->share(sharing);
+    layered()->shard(sharding);
   else
-    sharing_.by = Sharing::By::kNothing;
+    sharding_.by = Sharding::By::kNothing;
 }
 
 int64_t SourceModel::parameter_count() const {
@@ -59,8 +59,8 @@ void SourceModel::to(torch::Device device) {
   for (NamedTensor& tensor : state()) tensor.value.set_data(tensor.value.detach().to(device));
 }
 
-bool SourceModel::recordable() const {
-  return layered() != nullptr && layered()->piece() == 0;
+bool SourceModel::capturable() const {
+  return layered() != nullptr && layered()->micro_batch() == 0;
 }
 
 LayeredSource* SourceModel::layered() {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "tributary/model/backbone.h"
-#include "tributary/model/shared_pass.h"
+#include "tributary/model/sharded_pass.h"
 #include "tributary/model/source_body.h"
 
 namespace tributary {
@@ -22,8 +22,10 @@ class SourceModel {
   SourceModel(ModelInfo info, std::unique_ptr<SourceBody> body);
 
   // phi: normalised pictures [n, 3, s, s] -> [n, feature_width]. A training pass (batch statistics, dropout, running
-  // statistics moved) if `noise` is given, else an evaluation.
-  Tensor features(const Tensor& x, Noise* noise = nullptr) { return body_->features(x, noise); }
+  // statistics moved) if `dropout_stream` is given, else an evaluation.
+  Tensor features(const Tensor& x, DropoutStream* dropout_stream = nullptr) {
+    return body_->features(x, dropout_stream);
+  }
   // The same in evaluation by this process alone, whoever shares the source's passes.
   Tensor features_alone(const Tensor& x);
   // z: [n, feature_width] -> logits [n, classes].
@@ -43,14 +45,14 @@ class SourceModel {
   void restore(const NamedTensors& state);
 
   // From here on ranks share its passes (shared_pass.h). What is TorchScript every rank does for itself.
-  void share(const Sharing& sharing);
-  const Sharing& sharing() const { return sharing_; }
+  void shard(const Sharding& sharding);
+  const Sharding& sharding() const { return sharding_; }
 
   torch::Device device() const;
   void to(torch::Device device);
 
   // Whether passes can be recorded on a GPU: by our own layers, and of whole batches.
-  bool recordable() const;
+  bool capturable() const;
 
   // The body, if it is of our own layers, or TorchScript; else null.
   const LayeredSource* layered() const;
@@ -60,7 +62,7 @@ class SourceModel {
  private:
   ModelInfo info_;
   std::unique_ptr<SourceBody> body_;
-  Sharing sharing_;
+  Sharding sharding_;
 };
 
 // A copy of the values, which later training does not touch.

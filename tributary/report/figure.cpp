@@ -14,7 +14,7 @@
 
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
-#include "tributary/eval/tsne.h"
+#include "tributary/embedding/tsne.h"
 #endif
 
 namespace tributary {

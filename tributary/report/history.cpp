@@ -8,8 +8,8 @@
 #include "tributary/adapt/feature_rows.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
-#include "tributary/eval/principal.h"
-#include "tributary/model/safetensors.h"
+#include "tributary/embedding/principal_components.h"
+#include "tributary/io/safetensors.h"
 
 namespace tributary {
 namespace {

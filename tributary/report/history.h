@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tributary/artefacts/run_folder.h"
 #include "tributary/methods/observer.h"
-#include "tributary/report/run_folder.h"
 
 namespace tributary {
 

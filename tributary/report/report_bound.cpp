@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/text.h"
-#include "tributary/eval/bound.h"
+#include "tributary/bound/bound.h"
 #include "tributary/report/report_data.h"
 
 namespace tributary {

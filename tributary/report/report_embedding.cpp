@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "tributary/base/base64.h"
-#include "tributary/eval/tsne.h"
+#include "tributary/embedding/tsne.h"
 #include "tributary/report/report_data.h"
 
 namespace tributary {

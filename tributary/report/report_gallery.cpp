@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "tributary/base/base64.h"
-#include "tributary/data/encode_png.h"
-#include "tributary/data/resize.h"
+#include "tributary/data/image/encode_png.h"
+#include "tributary/data/image/resize.h"
 #include "tributary/report/report_data.h"
 
 namespace tributary {

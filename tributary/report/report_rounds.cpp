@@ -10,7 +10,7 @@ double share(const Tensor& truths) {
 }
 
 // Of the pictures where `of` holds; null where there is none.
-nlohmann::json share_of(const Tensor& truths, const Tensor& of) {
+nlohmann::json shard_of(const Tensor& truths, const Tensor& of) {
   const Tensor chosen = truths.masked_select(of);
   return chosen.numel() == 0 ? nlohmann::json() : nlohmann::json(share(chosen));
 }
@@ -25,8 +25,8 @@ nlohmann::json accuracy_of_round(const ReportParts& parts, size_t place) {
     accuracy["sources"].push_back(share(round.source_label[j] == parts.truth));
   if (round.confident.defined() && place > 0 && parts.history.rounds[place - 1].pseudo_label.defined()) {
     const Tensor right = parts.history.rounds[place - 1].pseudo_label == parts.truth;
-    accuracy["confident"] = share_of(right, round.confident);
-    accuracy["unconfident"] = share_of(right, round.confident.logical_not());
+    accuracy["confident"] = shard_of(right, round.confident);
+    accuracy["unconfident"] = shard_of(right, round.confident.logical_not());
   }
   return accuracy;
 }

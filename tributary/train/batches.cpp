@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "tributary/base/error.h"
-#include "tributary/data/framed.h"
-#include "tributary/model/device.h"
+#include "tributary/data/crop.h"
+#include "tributary/device/device.h"
 #include "tributary/train/feature_storage.h"
 
 namespace tributary {
@@ -54,7 +54,7 @@ Tensor greyed(const Tensor& pixels, const Tensor& chosen) {
 
 }  // namespace
 
-Augmentation settled(const Augmentation& augmentation, const Architecture& network, bool adapting) {
+Augmentation resolve_defaults(const Augmentation& augmentation, const Architecture& network, bool adapting) {
   Augmentation result = augmentation;
   if (result.flip < 0) result.flip = network.photographs ? 0.5 : 0;
   if (result.grey < 0) result.grey = network.photographs && adapting ? 0.1 : 0;
@@ -100,29 +100,29 @@ Tensor DeviceImages::bring(const Tensor& fetched) const {
   return fetched.to(device_, /*non_blocking=*/true);
 }
 
-Tensor DeviceImages::middle_of(const Tensor& pixels) const {
+Tensor DeviceImages::centre_crop(const Tensor& pixels) const {
   const int64_t height = pixels.size(1), width = pixels.size(2);
   if (height == crop_ && width == crop_) return as_floats(pixels);
-  const auto offset = [&](int64_t length) { return middle_offset(static_cast<int>(length), static_cast<int>(crop_)); };
+  const auto offset = [&](int64_t length) { return centre_offset(static_cast<int>(length), static_cast<int>(crop_)); };
   return as_floats(pixels.narrow(1, offset(height), crop_).narrow(2, offset(width), crop_).contiguous());
 }
 
 Tensor DeviceImages::gather(const Tensor& index) const {
-  return middle_of(resident() ? pixels_.index_select(0, index.to(device_)) : bring(fetch(index.cpu())));
+  return centre_crop(resident() ? pixels_.index_select(0, index.to(device_)) : bring(fetch(index.cpu())));
 }
 
 Tensor DeviceImages::rows(int64_t begin, int64_t end) const {
-  return middle_of(pixels_.slice(0, begin, end));
+  return centre_crop(pixels_.slice(0, begin, end));
 }
 
 bool DeviceImages::whole(const Augmentation& augmentation) const {
   return crop_ == images_->height && crop_ == images_->width && augmentation.flip <= 0;
 }
 
-Cut DeviceImages::draw_cut(int64_t count, const Augmentation& augmentation, const Random& random) const {
+CropParameters DeviceImages::draw_crops(int64_t count, const Augmentation& augmentation, const Random& random) const {
   Random places = random.child(2), colours = random.child(1);
-  Cut cut = torch::zeros({count, 4}, torch::kInt64);
-  auto numbers = cut.accessor<int64_t, 2>();
+  CropParameters crops = torch::zeros({count, 4}, torch::kInt64);
+  auto numbers = crops.accessor<int64_t, 2>();
   for (int64_t i = 0; i < count; ++i) {
     if (!whole(augmentation)) {
       numbers[i][0] = places.below(images_->height - crop_ + 1);
@@ -131,65 +131,68 @@ Cut DeviceImages::draw_cut(int64_t count, const Augmentation& augmentation, cons
     }
     if (augmentation.grey > 0) numbers[i][3] = colours.chance(augmentation.grey);
   }
-  return cut;
+  return crops;
 }
 
-Tensor DeviceImages::cut_from(const Tensor& pixels, const Tensor& index, const Cut& cut,
-                              const Augmentation& augmentation) const {
+Tensor DeviceImages::crop_from(const Tensor& pixels, const Tensor& index, const CropParameters& crops,
+                               const Augmentation& augmentation) const {
   Tensor result;
   if (whole(augmentation)) {
     result = as_floats(pixels.index_select(0, index));
   } else {
     const int64_t count = index.size(0);
-    const Tensor along = torch::arange(crop_, cut.options());
-    const Tensor mirrored = cut.narrow(1, 2, 1);
-    const Tensor rows = cut.narrow(1, 0, 1) + along;
-    const Tensor columns = cut.narrow(1, 1, 1) + mirrored * (crop_ - 1) + (1 - 2 * mirrored) * along;
+    const Tensor along = torch::arange(crop_, crops.options());
+    const Tensor mirrored = crops.narrow(1, 2, 1);
+    const Tensor rows = crops.narrow(1, 0, 1) + along;
+    const Tensor columns = crops.narrow(1, 1, 1) + mirrored * (crop_ - 1) + (1 - 2 * mirrored) * along;
     result = as_floats(
         at::index(pixels, {index.view({count, 1, 1}), rows.view({count, crop_, 1}), columns.view({count, 1, crop_})}));
   }
-  return augmentation.grey > 0 ? greyed(result, cut.select(1, 3)) : result;
+  return augmentation.grey > 0 ? greyed(result, crops.select(1, 3)) : result;
 }
 
-Tensor DeviceImages::apply_cut(const Tensor& index, const Cut& cut, const Augmentation& augmentation) const {
-  return cut_from(pixels_, index, cut, augmentation);
+Tensor DeviceImages::apply_crops(const Tensor& index, const CropParameters& crops,
+                                 const Augmentation& augmentation) const {
+  return crop_from(pixels_, index, crops, augmentation);
 }
 
-Tensor DeviceImages::apply_cut_to(const Tensor& pixels, const Cut& cut, const Augmentation& augmentation) const {
-  return cut_from(pixels, torch::arange(pixels.size(0), cut.options()), cut, augmentation);
+Tensor DeviceImages::apply_crops_to(const Tensor& pixels, const CropParameters& crops,
+                                    const Augmentation& augmentation) const {
+  return crop_from(pixels, torch::arange(pixels.size(0), crops.options()), crops, augmentation);
 }
 
 Tensor DeviceImages::augmented(const Tensor& index, const Augmentation& augmentation, Random random) const {
-  const Cut cut = upload(draw_cut(index.size(0), augmentation, random), device());
-  Tensor result = resident() ? apply_cut(index.to(device()), cut, augmentation)
-                             : apply_cut_to(bring(fetch(index.cpu())), cut, augmentation);
+  const CropParameters crops = upload(draw_crops(index.size(0), augmentation, random), device());
+  Tensor result = resident() ? apply_crops(index.to(device()), crops, augmentation)
+                             : apply_crops_to(bring(fetch(index.cpu())), crops, augmentation);
   if (augmentation.shift > 0 || augmentation.rotation > 0) result = moved(result, augmentation, random.child(0));
   return result.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
 namespace {
 
-std::vector<Share> blocks(int64_t count, int64_t batch) {
-  std::vector<Share> all;
+std::vector<Shard> blocks(int64_t count, int64_t batch) {
+  std::vector<Shard> all;
   for (int64_t begin = 0; begin < count; begin += batch) all.push_back({begin, std::min(begin + batch, count)});
   return all;
 }
 
 }  // namespace
 
-Sweep::Sweep(const DeviceImages& images, int64_t batch) : Sweep(images, blocks(images.size(), batch)) {}
+SequentialBatches::SequentialBatches(const DeviceImages& images, int64_t batch)
+    : SequentialBatches(images, blocks(images.size(), batch)) {}
 
-Sweep::Sweep(const DeviceImages& images, std::vector<Share> batches)
+SequentialBatches::SequentialBatches(const DeviceImages& images, std::vector<Shard> batches)
     : images_(images),
       batches_(std::move(batches)),
       fetched_(static_cast<int64_t>(batches_.size()), /*ahead=*/true, [this] {
-        const Share& rows = batches_[next_fetched_++];
+        const Shard& rows = batches_[next_fetched_++];
         return images_.fetch(torch::arange(rows.begin, rows.end));
       }) {}
 
-Tensor Sweep::next() {
-  const Share& rows = batches_[next_++];
-  return images_.resident() ? images_.rows(rows.begin, rows.end) : images_.middle_of(images_.bring(fetched_.next()));
+Tensor SequentialBatches::next() {
+  const Shard& rows = batches_[next_++];
+  return images_.resident() ? images_.rows(rows.begin, rows.end) : images_.centre_crop(images_.bring(fetched_.next()));
 }
 
 Tensor normalise(const Tensor& pixels, const Normalisation& normalisation) {
@@ -213,8 +216,8 @@ std::vector<Tensor> views(const Tensor& pixels, std::span<const SourceModel> sou
 
 Tensor needed_rows(std::span<const SourceModel> sources, int64_t rows, const Tensor& permutation) {
   for (const SourceModel& source : sources)
-    if (source.sharing().by != Sharing::By::kRows) return {};
-  const Share own = own_rows(*sources.front().sharing().ranks, rows);
+    if (source.sharding().by != Sharding::By::kRows) return {};
+  const Shard own = own_rows(*sources.front().sharding().comm, rows);
   const Tensor places = torch::arange(own.begin, own.end);
   if (!permutation.defined()) return places;
   Tensor needed = torch::zeros({rows}, torch::kBool);

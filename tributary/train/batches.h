@@ -10,13 +10,14 @@
 #include "tributary/base/random.h"
 #include "tributary/base/read_ahead.h"
 #include "tributary/base/tensor.h"
+#include "tributary/comm/communicator.h"
 #include "tributary/data/image_set.h"
 #include "tributary/model/source_model.h"
-#include "tributary/scale/ranks.h"
 
 namespace tributary {
 
-// Random changes of training pictures. Negative probabilities stand for what suits the pictures, see `settled`.
+// Random changes of training pictures. Negative probabilities stand for what suits the pictures, see
+// `resolve_defaults`.
 struct Augmentation {
   int64_t shift = 0;    // pad by this many black pixels and crop back at a random place
   double flip = -1;     // probability of a mirror image
@@ -29,11 +30,11 @@ void declare(OptionTable& table, const std::string& section, Augmentation& augme
 
 // With every probability decided: half of all photographs are mirrored, and where a model is adapted one in ten is grey
 // (spec 00); digits stay as they are.
-Augmentation settled(const Augmentation& augmentation, const Architecture& network, bool adapting);
+Augmentation resolve_defaults(const Augmentation& augmentation, const Architecture& network, bool adapting);
 
 // Where each picture of a batch is cut out and how it is changed, int64 [n, 4]: first row, first column, whether it is
 // mirrored, whether it is grey.
-using Cut = Tensor;
+using CropParameters = Tensor;
 
 // A set of pictures, ready for the device. Where it fits it lies there as one uint8 tensor, whose rows are stored as
 // height, width, channel, which is the channels-last layout that convolutions like best. A set that is too large for a
@@ -65,20 +66,21 @@ class DeviceImages {
   // The middle of the pictures at `index` (int64, on any device) or of pictures that were brought, as float
   // [n, 3, crop, crop] in 0..1.
   Tensor gather(const Tensor& index) const;
-  Tensor middle_of(const Tensor& pixels) const;
+  Tensor centre_crop(const Tensor& pixels) const;
   // Of a set that lies on the device, in rows [begin, end).
   Tensor rows(int64_t begin, int64_t end) const;
   // The same pictures for training: cut out at random places and changed by draws of their own.
   Tensor augmented(const Tensor& index, const Augmentation& augmentation, Random random) const;
   // The two halves of `augmented` where it neither shifts nor rotates: the draws, on the host, and what is done with
-  // them, wherever `index` and `cut` lie. The pictures are the set's own, or those that were brought.
-  Cut draw_cut(int64_t count, const Augmentation& augmentation, const Random& random) const;
-  Tensor apply_cut(const Tensor& index, const Cut& cut, const Augmentation& augmentation) const;
-  Tensor apply_cut_to(const Tensor& pixels, const Cut& cut, const Augmentation& augmentation) const;
+  // them, wherever `index` and `crops` lie. The pictures are the set's own, or those that were brought.
+  CropParameters draw_crops(int64_t count, const Augmentation& augmentation, const Random& random) const;
+  Tensor apply_crops(const Tensor& index, const CropParameters& crops, const Augmentation& augmentation) const;
+  Tensor apply_crops_to(const Tensor& pixels, const CropParameters& crops, const Augmentation& augmentation) const;
 
  private:
   DeviceImages(std::shared_ptr<const ImageSet> images, torch::Device device);
-  Tensor cut_from(const Tensor& pixels, const Tensor& index, const Cut& cut, const Augmentation& augmentation) const;
+  Tensor crop_from(const Tensor& pixels, const Tensor& index, const CropParameters& crops,
+                   const Augmentation& augmentation) const;
   // Whether every picture is shown whole and as it is, but for its colour.
   bool whole(const Augmentation& augmentation) const;
 
@@ -91,13 +93,13 @@ class DeviceImages {
 
 // The middle of every picture of a set in order, batch by batch, as `gather` gives it. Where batches are brought, the
 // next one is read while one is worked with.
-class Sweep {
+class SequentialBatches {
  public:
-  Sweep(const DeviceImages& images, int64_t batch);
+  SequentialBatches(const DeviceImages& images, int64_t batch);
   // These rows, one batch each.
-  Sweep(const DeviceImages& images, std::vector<Share> batches);
-  Sweep(const Sweep&) = delete;
-  Sweep& operator=(const Sweep&) = delete;
+  SequentialBatches(const DeviceImages& images, std::vector<Shard> batches);
+  SequentialBatches(const SequentialBatches&) = delete;
+  SequentialBatches& operator=(const SequentialBatches&) = delete;
 
   bool done() const { return next_ >= batches_.size(); }
   Tensor next();
@@ -106,7 +108,7 @@ class Sweep {
 
  private:
   const DeviceImages& images_;
-  std::vector<Share> batches_;
+  std::vector<Shard> batches_;
   size_t next_ = 0, next_fetched_ = 0;
   ReadAhead<Tensor> fetched_;
 };
@@ -122,7 +124,7 @@ std::vector<Tensor> views(const Tensor& pixels, std::span<const SourceModel> sou
 Tensor needed_rows(std::span<const SourceModel> sources, int64_t rows, const Tensor& permutation = {});
 
 // Batches in one sweep, those too small for BatchNorm not counted.
-inline int64_t batches_a_sweep(int64_t count, int64_t batch) {
+inline int64_t batches_per_epoch(int64_t count, int64_t batch) {
   return count / batch + (count % batch >= 2 ? 1 : 0);
 }
 
@@ -130,8 +132,8 @@ inline int64_t batches_a_sweep(int64_t count, int64_t batch) {
 // than two samples is left out, because BatchNorm cannot be trained on it (spec 00, D1).
 class Sampler {
  public:
-  // `index` int64 [n] with n >= 2. Sweep s is shuffled by child s of `random`. What remains of a sweep is left out if
-  // it has fewer than `least` samples: BatchNorm knows next to nothing of so few.
+  // `index` int64 [n] with n >= 2. SequentialBatches s is shuffled by child s of `random`. What remains of a sweep is
+  // left out if it has fewer than `least` samples: BatchNorm knows next to nothing of so few.
   Sampler(const Tensor& index, int64_t batch, Random random, int64_t least = 2);
 
   // The next batch's positions in `index`.

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tributary/base/error.h"
-#include "tributary/model/device.h"
+#include "tributary/device/device.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/schedule.h"
 
@@ -59,20 +59,21 @@ Tensor soft_distillation_loss(const Tensor& logits, const Tensor& teacher, doubl
 }
 
 void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target, const DistillationOptions& options,
-             uint64_t seed, Snapshots& snapshots, const std::function<void(const DistillationProgress&)>& progress) {
+             uint64_t seed, Checkpointer& checkpointer,
+             const std::function<void(const DistillationProgress&)>& progress) {
   if (target.size() < 2) input_error("distillation needs at least 2 pictures, there are {}", target.size());
   const Architecture& network = architecture(student.info().architecture);
   const int64_t batch = options.batch > 0 ? std::max<int64_t>(options.batch, 2) : network.photographs ? 32 : 64;
   const int64_t epochs = options.epochs > 0 ? options.epochs : network.photographs ? 15 : 30;
   const torch::Device device = student.device();
   const DeviceImages images(target, device);
-  const Augmentation augmentation = settled(options.augmentation, network, /*adapting=*/false);
+  const Augmentation augmentation = resolve_defaults(options.augmentation, network, /*adapting=*/false);
   Tensor unchanged;
   if (options.view == TeacherView::kTest) unchanged = combine(evaluate_logits(teachers, images), teachers.mixture);
 
   Sgd optimiser(groups_of(student, options), options.sgd);
   Sampler sampler(torch::arange(images.size()), batch, Random(seed, Purpose::kShuffle));
-  const int64_t steps = epochs * batches_a_sweep(images.size(), batch);
+  const int64_t steps = epochs * batches_per_epoch(images.size(), batch);
   const int64_t interval = std::max<int64_t>(1, steps / 10);
   double shown = NAN;
   int64_t done = 0;
@@ -82,28 +83,29 @@ void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target, c
     if (!std::isfinite(shown))
       work_error("step {}: the loss is not finite; try a smaller learning rate (--rate)", done);
   };
-  const auto snapshot = [&] {
+  const auto checkpoint = [&] {
     if (loss.defined()) look();
-    Snapshot now;
+    Checkpoint now;
     now.facts = {{"step", done}};
     now.add("student.", student.state());
     now.add("optimiser.", optimiser.state());
     return now;
   };
-  if (const Snapshot* left_off = snapshots.found()) {
+  if (const Checkpoint* left_off = checkpointer.found()) {
     for (; done < left_off->integer("step"); ++done) sampler.next();
     left_off->restore("student.", student.state());
     left_off->restore("optimiser.", optimiser.state());
   }
   while (done < steps) {
-    snapshots.pass(snapshot);
+    checkpointer.pass(checkpoint);
     const int64_t i = done + 1;
     const auto step = static_cast<uint64_t>(i);
     const Tensor index = upload(sampler.next(), device);
     const Tensor pixels = images.augmented(index, augmentation, Random(seed, Purpose::kAugment, {step}));
     const Tensor teacher = unchanged.defined() ? unchanged.index_select(0, index) : teach(teachers, pixels);
-    Noise noise(Random(seed, Purpose::kDropout, {step}), device);
-    const Tensor logits = student.classify(student.features(normalise(pixels, student.info().normalisation), &noise));
+    DropoutStream dropout_stream(Random(seed, Purpose::kDropout, {step}), device);
+    const Tensor logits =
+        student.classify(student.features(normalise(pixels, student.info().normalisation), &dropout_stream));
     loss = options.labels == TeacherLabels::kHard ? hard_distillation_loss(logits, teacher)
                                                   : soft_distillation_loss(logits, teacher, options.temperature);
     optimiser.zero_gradients();

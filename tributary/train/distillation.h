@@ -7,11 +7,11 @@
 #include <functional>
 
 #include "tributary/base/options.h"
+#include "tributary/checkpoint/checkpointer.h"
 #include "tributary/data/image_set.h"
 #include "tributary/model/ensemble.h"
 #include "tributary/train/batches.h"
 #include "tributary/train/sgd.h"
-#include "tributary/train/snapshots.h"
 
 namespace tributary {
 
@@ -44,15 +44,15 @@ struct DistillationProgress {
 };
 
 // Trains `student` in place, on the device it is on and the teachers are on. It must take the same pictures as they.
-// Goes on from where `snapshots` says an interrupted distillation left off.
+// Goes on from where `checkpointer` says an interrupted distillation left off.
 void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target, const DistillationOptions& options,
-             uint64_t seed, Snapshots& snapshots,
+             uint64_t seed, Checkpointer& checkpointer,
              const std::function<void(const DistillationProgress&)>& progress = {});
 // The same in one go.
 inline void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target,
                     const DistillationOptions& options, uint64_t seed,
                     const std::function<void(const DistillationProgress&)>& progress = {}) {
-  Snapshots none;
+  Checkpointer none;
   distill(student, teachers, target, options, seed, none, progress);
 }
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "tributary/base/interrupt.h"
-#include "tributary/model/accelerator.h"
-#include "tributary/scale/pace.h"
+#include "tributary/comm/consensus.h"
+#include "tributary/device/accelerator.h"
 
 namespace tributary {
 
@@ -16,36 +16,36 @@ int64_t evaluation_batch(const DeviceImages& images) {
 }
 
 OutputCollection::OutputCollection(std::span<SourceModel> sources, const DeviceImages& images, bool keep_features)
-    : sources_(sources), ranks_(sources.front().sharing().ranks), logits_(sources.size()) {
+    : sources_(sources), comm_(sources.front().sharding().comm), logits_(sources.size()) {
   int64_t joint_width = 0;
   for (const SourceModel& source : sources) joint_width += source.info().feature_width;
   kind_ = feature_kind(images.size(), joint_width, images.feature_bytes());
-  for (const SourceModel& source : sources) by_sources_ = by_sources_ || source.sharing().by == Sharing::By::kSources;
+  for (const SourceModel& source : sources) by_sources_ = by_sources_ || source.sharding().by == Sharding::By::kSources;
   if (!keep_features) return;
-  if (ranks_) {  // as the one with the least memory must
-    const Tensor kinds = ranks_->gather(torch::tensor({static_cast<int64_t>(kind_)}, torch::kInt64));
+  if (comm_) {  // as the one with the least memory must
+    const Tensor kinds = comm_->all_gather(torch::tensor({static_cast<int64_t>(kind_)}, torch::kInt64));
     kind_ = static_cast<FeatureKind>(kinds.max().item<int64_t>());
   }
   for (const SourceModel& source : sources)
     features_.emplace_back(kind_, images.size(), source.info().feature_width, images.device());
 }
 
-Share OutputCollection::own_rows(int64_t total) const {
-  return ranks_ && !by_sources_ ? tributary::own_rows(*ranks_, total) : Share{0, total};
+Shard OutputCollection::own_rows(int64_t total) const {
+  return comm_ && !by_sources_ ? tributary::own_rows(*comm_, total) : Shard{0, total};
 }
 
 void OutputCollection::add(const std::vector<Tensor>& x, int64_t total) {
   std::vector<Tensor> features(sources_.size());
   for (size_t j = 0; j < sources_.size(); ++j)
-    if (!sources_[j].sharing().elsewhere()) features[j] = sources_[j].features_alone(x[j]).to(torch::kFloat32);
+    if (!sources_[j].sharding().elsewhere()) features[j] = sources_[j].features_alone(x[j]).to(torch::kFloat32);
   for (size_t j = 0; j < sources_.size(); ++j) {
-    const Sharing& sharing = sources_[j].sharing();
-    if (sharing.by == Sharing::By::kSources) {
+    const Sharding& sharding = sources_[j].sharding();
+    if (sharding.by == Sharding::By::kSources) {
       if (!features[j].defined())
         features[j] = torch::empty({total, sources_[j].info().feature_width}, x[j].options().dtype(torch::kFloat32));
-      ranks_->broadcast(features[j], sharing.owner);
+      comm_->broadcast(features[j], sharding.owner);
     } else if (features[j].size(0) < total) {
-      features[j] = gather_rows(*ranks_, features[j], total);
+      features[j] = gather_rows(*comm_, features[j], total);
     }
     logits_[j].push_back(sources_[j].classify(features[j]).to(torch::kFloat32));
     if (!features_.empty()) features_[j].append(features[j]);
@@ -67,27 +67,27 @@ std::vector<Outputs> pass_over(std::span<SourceModel> sources, const DeviceImage
   torch::NoGradGuard no_grad;
   const MixedPrecision precision(mixed_precision, images.device());
   OutputCollection outputs(sources, images, keep_features);
-  Ranks* const ranks = sources.front().sharing().ranks;
-  std::optional<Pace> pace;
-  if (ranks) {
-    pace.emplace(*ranks);
-    for (const SourceModel& source : sources) agree(*ranks, source.state());
+  Communicator* const comm = sources.front().sharding().comm;
+  std::optional<Consensus> consensus;
+  if (comm) {
+    consensus.emplace(*comm);
+    for (const SourceModel& source : sources) broadcast_state(*comm, source.state());
   }
-  // Ranks that divide the rows take as many batches at once.
+  // Communicator that divide the rows take as many batches at once.
   const int64_t batch = evaluation_batch(images);
-  const bool divided = ranks && outputs.own_rows(ranks->size()).count() < ranks->size();
-  const int64_t stride = divided ? batch * ranks->size() : batch;
-  std::vector<Share> own;
+  const bool divided = comm && outputs.own_rows(comm->size()).count() < comm->size();
+  const int64_t stride = divided ? batch * comm->size() : batch;
+  std::vector<Shard> own;
   std::vector<int64_t> totals;
   for (int64_t begin = 0; begin < images.size(); begin += stride) {
     totals.push_back(std::min(stride, images.size() - begin));
-    const Share rows = outputs.own_rows(totals.back());
+    const Shard rows = outputs.own_rows(totals.back());
     own.push_back({begin + rows.begin, begin + rows.end});
   }
-  Sweep sweep(images, own);
+  SequentialBatches sweep(images, own);
   for (const int64_t total : totals) {
-    if (pace)
-      pace->check_interrupt();
+    if (consensus)
+      consensus->check_interrupt();
     else
       check_interrupt();
     const std::vector<Tensor> x = views(sweep.next(), sources);

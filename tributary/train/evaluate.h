@@ -38,7 +38,7 @@ class OutputCollection {
   OutputCollection(std::span<SourceModel> sources, const DeviceImages& images, bool keep_features = true);
 
   // Of the next `total` pictures of the set those that this process looks at; all, unless ranks divide them.
-  Share own_rows(int64_t total) const;
+  Shard own_rows(int64_t total) const;
   // The next pictures, as every source wants them (see `views`): the own rows of `total`.
   void add(const std::vector<Tensor>& x, int64_t total);
   // All of them, when all are there.
@@ -46,7 +46,7 @@ class OutputCollection {
 
  private:
   std::span<SourceModel> sources_;
-  Ranks* ranks_;
+  Communicator* comm_;
   bool by_sources_ = false;
   FeatureKind kind_;
   std::vector<FeatureStorage> features_;  // a source each, or none

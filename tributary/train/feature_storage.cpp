@@ -11,7 +11,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/memory.h"
-#include "tributary/model/device.h"
+#include "tributary/device/device.h"
 
 namespace tributary {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tributary/model/accelerator.h"
+#include "tributary/device/accelerator.h"
 
 namespace tributary {
 
@@ -16,7 +16,7 @@ Sgd::Sgd(std::vector<SgdGroup> groups, SgdOptions options) : options_(options) {
   for (const SgdGroup& group : groups) {
     Group own{{}, {}, group.rate};
     for (const NamedTensor& parameter : group.parameters) {
-      own.sums.add_up_by(parameter.summed_by);
+      own.sums.reduce_over(parameter.reduced_over);
       own.owner = parameter.owner;
       own.parameters.push_back(parameter.value);
       own.velocity.push_back(torch::zeros_like(parameter.value.detach()));
@@ -40,7 +40,7 @@ NamedTensors Sgd::state() const {
   return all;
 }
 
-void Sgd::begin_sums(size_t group) {
+void Sgd::begin_reduction(size_t group) {
   groups_[group].sums.begin(groups_[group].parameters);
 }
 

@@ -6,7 +6,7 @@
 
 #include "tributary/base/options.h"
 #include "tributary/model/layers.h"
-#include "tributary/train/gradient_sums.h"
+#include "tributary/train/gradient_reduction.h"
 
 namespace tributary {
 
@@ -32,7 +32,7 @@ class Sgd {
   void zero_gradients();
   // Where ranks share a group's passes: its gradients are complete, and begin to be added up beside coming work. What
   // nobody began `step` does.
-  void begin_sums(size_t group);
+  void begin_reduction(size_t group);
   // One step with every group's rate times `factor`. Momentum persists from step to step.
   void step(double factor);
   // The same with a factor that lies on the device, float [].
@@ -45,7 +45,7 @@ class Sgd {
   struct Group {
     std::vector<Tensor> parameters, velocity;
     double rate;
-    GradientSums sums{};
+    GradientReduction sums{};
     int64_t owner = -1;  // of all its parameters
   };
   // Calls update(rate, values, slopes, velocity) with what has a gradient, group by group.

@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "tributary/base/error.h"
+#include "tributary/device/accelerator.h"
+#include "tributary/device/device.h"
 #include "tributary/eval/metrics.h"
-#include "tributary/model/accelerator.h"
 #include "tributary/model/backbone.h"
-#include "tributary/model/device.h"
+#include "tributary/train/captured_steps.h"
 #include "tributary/train/evaluate.h"
-#include "tributary/train/recorded_steps.h"
 #include "tributary/train/schedule.h"
 
 namespace tributary {
@@ -42,7 +42,7 @@ void declare(OptionTable& table, SourceTrainingOptions& options) {
   declare(table, section, options.sgd);
   table.choice(section, "wn_init", &options.classifier_init, {{"uniform", Start::kDefault}, {"xavier", Start::kXavier}},
                "first weights of the classifier");
-  table.choice(section, "checkpoint", &options.checkpoint, {{"best", KeptIterate::kBest}, {"last", KeptIterate::kLast}},
+  table.choice(section, "checkpoint", &options.keep, {{"best", KeptIterate::kBest}, {"last", KeptIterate::kLast}},
                "which iterate to keep: the best on the validation split, or the last");
   table.number(section, "train_share", &options.train_share, 0.01, 0.99,
                "share of the pictures that trains where no validation set is given");
@@ -82,7 +82,7 @@ void BestCopy::resume(double accuracy, NamedTensors state) {
 }
 
 double train_source(SourceModel& model, const LabelledImages& training, const LabelledImages& validation,
-                    const SourceTrainingOptions& options, uint64_t seed, Snapshots& snapshots,
+                    const SourceTrainingOptions& options, uint64_t seed, Checkpointer& checkpointer,
                     const std::function<void(const SourceTrainingProgress&)>& progress) {
   if (training.images.size() < 2)
     input_error("training needs at least 2 pictures, there are {}", training.images.size());
@@ -92,34 +92,35 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   const Tensor label = torch::tensor(training.labels.values, torch::kInt64).to(device);
   const Tensor validation_label = torch::tensor(validation.labels.values, torch::kInt64).to(device);
   const Augmentation augmentation =
-      settled(options.augmentation, architecture(model.info().architecture), /*adapting=*/false);
+      resolve_defaults(options.augmentation, architecture(model.info().architecture), /*adapting=*/false);
   Sgd optimiser(groups_of(model, options), options.sgd);
   Sampler sampler(label, options.batch, Random(seed, Purpose::kShuffle));
-  const int64_t steps = options.epochs * batches_a_sweep(images.size(), options.batch);
+  const int64_t steps = options.epochs * batches_per_epoch(images.size(), options.batch);
   const int64_t interval = std::max<int64_t>(1, steps / 10);
   const bool mixed = is_mixed(options.precision);
   // What shifts and rotates draws on the host in the middle of a step, which cannot be recorded.
   const bool moves = augmentation.shift > 0 || augmentation.rotation > 0;
-  enum Part : size_t { kRows, kCut };
+  enum Part : size_t { kRows, kCrops };
   Random moving(0);
-  RecordedSteps recorded(device, model.recordable() && !moves, [&](const StepPlan& plan, std::vector<Noise>& noise) {
-    const Tensor rows = plan.part(kRows);
-    const Tensor pixels = moves ? images.augmented(rows, augmentation, moving)
-                          : plan.pictures().defined()
-                              ? images.apply_cut_to(plan.pictures(), plan.part(kCut), augmentation)
-                              : images.apply_cut(rows, plan.part(kCut), augmentation);
-    Tensor logits;
-    {
-      const MixedPrecision precision(mixed, device);
-      const Tensor x = normalise(pixels.contiguous(at::MemoryFormat::ChannelsLast), model.info().normalisation);
-      logits = model.classify(model.features(x, &noise.front())).to(torch::kFloat32);
-    }
-    optimiser.zero_gradients();
-    const Tensor loss = smoothed_cross_entropy(logits, label.index_select(0, rows), options.label_smoothing);
-    loss.backward();
-    optimiser.step(plan.real(0));
-    return loss.detach();
-  });
+  CapturedSteps captured(
+      device, model.capturable() && !moves, [&](const StepPlan& plan, std::vector<DropoutStream>& dropout_stream) {
+        const Tensor rows = plan.part(kRows);
+        const Tensor pixels = moves ? images.augmented(rows, augmentation, moving)
+                              : plan.pictures().defined()
+                                  ? images.apply_crops_to(plan.pictures(), plan.part(kCrops), augmentation)
+                                  : images.apply_crops(rows, plan.part(kCrops), augmentation);
+        Tensor logits;
+        {
+          const MixedPrecision precision(mixed, device);
+          const Tensor x = normalise(pixels.contiguous(at::MemoryFormat::ChannelsLast), model.info().normalisation);
+          logits = model.classify(model.features(x, &dropout_stream.front())).to(torch::kFloat32);
+        }
+        optimiser.zero_gradients();
+        const Tensor loss = smoothed_cross_entropy(logits, label.index_select(0, rows), options.label_smoothing);
+        loss.backward();
+        optimiser.step(plan.real(0));
+        return loss.detach();
+      });
   const OwnStream stream(device);
   BestCopy best;
   double accuracy = -1;
@@ -130,16 +131,16 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
       work_error("step {}: the loss is not finite; try smaller learning rates (--rate-backbone, --rate-head)", done);
   };
   int64_t validated = 0;  // the step after which the validation split was looked at last
-  const auto snapshot = [&] {
+  const auto checkpoint = [&] {
     require_finite();
-    Snapshot now;
+    Checkpoint now;
     now.facts = {{"step", done}, {"validated", validated}, {"accuracy", accuracy}, {"best_accuracy", best.accuracy()}};
     now.add("model.", model.state());
     now.add("optimiser.", optimiser.state());
     now.add("best.", best.state());
     return now;
   };
-  if (const Snapshot* left_off = snapshots.found()) {
+  if (const Checkpoint* left_off = checkpointer.found()) {
     for (; done < left_off->integer("step"); ++done) sampler.next();
     validated = left_off->integer("validated");
     left_off->restore("model.", model.state());
@@ -159,23 +160,23 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   };
   while (done < steps || validated < steps) {
     if (validated < done && (done % interval == 0 || done == steps)) {
-      snapshots.during(snapshot, validate);
+      checkpointer.during(checkpoint, validate);
       if (progress) progress({done, steps, accuracy});
       continue;
     }
-    snapshots.pass(snapshot);
+    checkpointer.pass(checkpoint);
     const int64_t i = done + 1;
     const auto step = static_cast<uint64_t>(i);
     const Tensor rows = sampler.next();
     moving = Random(seed, Purpose::kAugment, {step});
-    StepPlan plan({rows, images.draw_cut(rows.size(0), augmentation, moving)},
+    StepPlan plan({rows, images.draw_crops(rows.size(0), augmentation, moving)},
                   {static_cast<float>(decay_factor(i, steps))}, {Random(seed, Purpose::kDropout, {step})});
     if (!images.resident() && !moves) plan.carry(images.fetch(rows, needed_rows({&model, 1}, rows.size(0))));
-    loss = recorded.run(plan, /*usual=*/rows.size(0) == options.batch);
+    loss = captured.run(plan, /*usual=*/rows.size(0) == options.batch);
     done = i;
     if (progress) progress({done, steps, accuracy});
   }
-  if (options.checkpoint == KeptIterate::kLast) return accuracy;
+  if (options.keep == KeptIterate::kLast) return accuracy;
   best.restore(model);
   return best.accuracy();
 }

@@ -7,12 +7,12 @@
 #include <functional>
 
 #include "tributary/base/options.h"
+#include "tributary/checkpoint/checkpointer.h"
 #include "tributary/data/image_set.h"
 #include "tributary/model/source_model.h"
 #include "tributary/train/batches.h"
 #include "tributary/train/precision.h"
 #include "tributary/train/sgd.h"
-#include "tributary/train/snapshots.h"
 
 namespace tributary {
 
@@ -26,7 +26,7 @@ struct SourceTrainingOptions {
   double rate_head = 1e-2;   // bottleneck and classifier
   SgdOptions sgd;
   Start classifier_init = Start::kDefault;
-  KeptIterate checkpoint = KeptIterate::kBest;
+  KeptIterate keep = KeptIterate::kBest;
   double train_share = 0.9;  // where no validation set is given: this share trains, the rest selects
   bool full = false;         // train on everything and still validate on the rest of the split
   Augmentation augmentation;
@@ -64,16 +64,16 @@ struct SourceTrainingProgress {
   double accuracy;  // on the validation split at its last look, negative before the first
 };
 
-// Trains `model` in place, on the device it is on, and returns its validation accuracy. Goes on from where `snapshots`
-// says an interrupted training left off.
+// Trains `model` in place, on the device it is on, and returns its validation accuracy. Goes on from where
+// `checkpointer` says an interrupted training left off.
 double train_source(SourceModel& model, const LabelledImages& training, const LabelledImages& validation,
-                    const SourceTrainingOptions& options, uint64_t seed, Snapshots& snapshots,
+                    const SourceTrainingOptions& options, uint64_t seed, Checkpointer& checkpointer,
                     const std::function<void(const SourceTrainingProgress&)>& progress = {});
 // The same in one go.
 inline double train_source(SourceModel& model, const LabelledImages& training, const LabelledImages& validation,
                            const SourceTrainingOptions& options, uint64_t seed,
                            const std::function<void(const SourceTrainingProgress&)>& progress = {}) {
-  Snapshots none;
+  Checkpointer none;
   return train_source(model, training, validation, options, seed, none, progress);
 }
 

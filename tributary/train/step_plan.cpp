@@ -1,11 +1,11 @@
 #include "tributary/train/step_plan.h"
 
-#include "tributary/model/device.h"
+#include "tributary/device/device.h"
 
 namespace tributary {
 
 StepPlan::StepPlan(const std::vector<Tensor>& parts, const std::vector<float>& reals,
-                   const std::vector<Random>& noises) {
+                   const std::vector<Random>& dropout_streams) {
   std::vector<Tensor> flat;
   int64_t begin = 0;
   for (const Tensor& part : parts) {
@@ -16,7 +16,7 @@ StepPlan::StepPlan(const std::vector<Tensor>& parts, const std::vector<float>& r
   }
   begins_.push_back(begin);
   std::vector<int64_t> keys;
-  for (const Random& noise : noises) keys.push_back(static_cast<int64_t>(noise.key()));
+  for (const Random& dropout_stream : dropout_streams) keys.push_back(static_cast<int64_t>(dropout_stream.key()));
   flat.push_back(torch::tensor(keys, torch::kInt64));
   integers_ = at::cat(flat);
   reals_ = torch::tensor(reals, torch::kFloat32);
@@ -26,7 +26,7 @@ Tensor StepPlan::part(size_t number) const {
   return integers_.slice(0, begins_[number], begins_[number + 1]).view(shapes_[number]);
 }
 
-Tensor StepPlan::noise_keys() const {
+Tensor StepPlan::dropout_keys() const {
   return integers_.slice(0, begins_.back());
 }
 

@@ -16,8 +16,9 @@ namespace tributary {
 class StepPlan {
  public:
   // `parts` are whole numbers, int64 of any shape on the host; what each means is between those who plan and those who
-  // do the step. `noises` are the streams of its forward passes.
-  StepPlan(const std::vector<Tensor>& parts, const std::vector<float>& reals, const std::vector<Random>& noises);
+  // do the step. `dropout_streams` are the streams of its forward passes.
+  StepPlan(const std::vector<Tensor>& parts, const std::vector<float>& reals,
+           const std::vector<Random>& dropout_streams);
   // Brings pictures along, uint8 [n, h, w, 3] on the host.
   void carry(Tensor pictures) { pictures_ = std::move(pictures); }
 
@@ -25,7 +26,7 @@ class StepPlan {
   size_t parts() const { return shapes_.size(); }
   Tensor real(size_t number) const { return reals_[static_cast<int64_t>(number)]; }  // float []
   // The keys of the noises, int64 [noises].
-  Tensor noise_keys() const;
+  Tensor dropout_keys() const;
   // Undefined where none were brought along.
   const Tensor& pictures() const { return pictures_; }
 

@@ -1,0 +1,203 @@
+#include "tributary/distributed/heartbeat.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <memory>
+
+#include "tests/support/forked.h"
+#include "tributary/base/stopwatch.h"
+#include "tributary/distributed/backend.h"
+#include "tributary/launch/address.h"
+
+namespace tributary {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+using Work = std::function<int(Heartbeat&, int64_t rank, const std::function<void()>& ready)>;
+
+constexpr double kPatience = 2;
+constexpr const char* kUnknownRank = "a rank stands still in the midst of a message to rank 0";
+
+// Processes that watch each other.
+class Team {
+ public:
+  Team(
+      int64_t size, const Work& work,
+      const std::function<double(int64_t rank)>& patience = [](int64_t) { return kPatience; }) {
+    const int port = port_ = free_port();
+    for (int64_t rank = 0; rank < size; ++rank)
+      comm_.push_back(std::make_unique<test::Forked>([=](const std::function<void()>& ready) {
+        RankInfo rank_info;
+        rank_info.rank = rank;
+        rank_info.size = size;
+        rank_info.port = port;
+        constexpr auto kMeeting = std::chrono::seconds(60);
+        const auto store = open_store(rank_info, kMeeting);
+        Heartbeat heartbeat(rank_info, patience(rank), connect_store(rank_info, kMeeting));
+        heartbeat.advise("start again");
+        // All have been seen.
+        for (int64_t other = 0; other < size; ++other)
+          store->wait({fmt::format("tributary/alive/{}", other)}, kMeeting);
+        return work(heartbeat, rank, ready);
+      }));
+  }
+
+  int port() const { return port_; }
+  test::Forked& operator[](size_t rank) { return *comm_[rank]; }
+  void wait_until_ready() {
+    for (const auto& rank : comm_) ASSERT_TRUE(rank->wait_until_ready());
+  }
+  // All but `lost` end soon enough, and the lowest of them with the sentence.
+  void expect_end_naming(size_t lost, const testing::Matcher<std::string>& sentence, double seconds) {
+    const Stopwatch clock;
+    const size_t speaker = lost == 0 ? 1 : 0;
+    for (size_t rank = 0; rank < comm_.size(); ++rank) {
+      if (rank == lost) continue;
+      EXPECT_EQ(comm_[rank]->finish(), kWorkEnded);
+      const std::string& said = comm_[rank]->err();
+      if (rank == speaker) {
+        EXPECT_THAT(said, sentence);
+      }
+      // LibTorch may have said more.
+      EXPECT_EQ(said.find("tributary: ") != std::string::npos, rank == speaker) << said;
+    }
+    EXPECT_LT(clock.seconds(), seconds);
+  }
+
+ private:
+  int port_;
+  std::vector<std::unique_ptr<test::Forked>> comm_;
+};
+
+// A main thread that is stuck.
+int stuck(Heartbeat&, int64_t, const std::function<void()>& ready) {
+  ready();
+  for (;;) pause();
+}
+
+TEST(Heartbeat, EndsTheOthersWhenARankIsKilled) {
+  for (const size_t lost : {0u, 1u, 2u}) {
+    Team team(3, stuck);
+    team.wait_until_ready();
+    team[lost].signal(SIGKILL);
+    team.expect_end_naming(lost, HasSubstr(fmt::format("rank {} on ", lost)), 10);
+    EXPECT_THAT(team[lost == 0 ? 1 : 0].err(), HasSubstr("; start again\n"));
+  }
+}
+
+TEST(Heartbeat, EndsTheOthersWhenARankStandsStill) {
+  for (const size_t lost : {0u, 1u}) {
+    Team team(3, stuck);
+    team.wait_until_ready();
+    team[lost].signal(SIGSTOP);
+    team.expect_end_naming(lost, AnyOf(HasSubstr(fmt::format("rank {} on ", lost)), HasSubstr(kUnknownRank)),
+                           kPatience + 10);
+    // Awake again, it finds itself alone.
+    team[lost].signal(SIGCONT);
+    EXPECT_EQ(team[lost].finish(), kWorkEnded);
+  }
+}
+
+TEST(Heartbeat, EndsWhereARankStopsInTheMidstOfARequest) {
+#if TORCH_VERSION_MAJOR >= 2
+  GTEST_SKIP() << "the store of this LibTorch waits for nobody";
+#endif
+  Team team(2, stuck);
+  team.wait_until_ready();
+  const int connection = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in store = {};
+  store.sin_family = AF_INET;
+  store.sin_port = htons(static_cast<uint16_t>(team.port()));
+  store.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&store), sizeof store), 0);
+  ASSERT_EQ(write(connection, "", 1), 1) << "to set a value, but not which one";
+  EXPECT_EQ(team[0].finish(), kWorkEnded);
+  EXPECT_THAT(team[0].err(), HasSubstr(kUnknownRank));
+  EXPECT_EQ(team[1].finish(), kWorkEnded);
+  EXPECT_THAT(team[1].err(), HasSubstr("rank 0 on "));
+  close(connection);
+}
+
+TEST(Heartbeat, TellsAMainThreadThatAsks) {
+  Team team(2, [](Heartbeat& heartbeat, int64_t, const std::function<void()>& ready) {
+    ready();
+    try {
+      heartbeat.check(600);
+    } catch (const LostPeer& lost) {
+      if (!lost.quiet()) fmt::print(stderr, "tributary: told: {}\n", lost.what());
+      return static_cast<int>(kWorkEnded);
+    }
+    return 0;
+  });
+  team.wait_until_ready();
+  team[1].signal(SIGKILL);
+  team.expect_end_naming(1, HasSubstr("told: rank 1 on "), 10);
+}
+
+TEST(Heartbeat, PassesOnWhyARankFailed) {
+  for (const int64_t failed : {1, 2}) {
+    std::array<int, 2> go{};
+    ASSERT_EQ(pipe(go.data()), 0);
+    Team team(3, [=](Heartbeat& heartbeat, int64_t rank, const std::function<void()>& ready) {
+      if (rank != failed) return stuck(heartbeat, rank, ready);
+      ready();
+      char letter = 0;
+      if (read(go[0], &letter, 1) != 1) return 9;
+      heartbeat.fail("no space left on disk\nand more");
+      return 3;
+    });
+    team.wait_until_ready();
+    ASSERT_EQ(write(go[1], "g", 1), 1);
+    EXPECT_EQ(team[static_cast<size_t>(failed)].finish(), 3);
+    team.expect_end_naming(static_cast<size_t>(failed), HasSubstr("failed: no space left on disk\n"), 10);
+    close(go[0]);
+    close(go[1]);
+  }
+}
+
+TEST(Heartbeat, PassesOnWhoIsLost) {
+  // Only rank 1 can miss another so soon.
+  const auto patience = [](int64_t rank) { return rank == 1 ? kPatience : 600; };
+  const auto work = [](Heartbeat& heartbeat, int64_t rank, const std::function<void()>& ready) {
+    if (rank != 1) return stuck(heartbeat, rank, ready);
+    ready();
+    try {
+      heartbeat.check(600);
+    } catch (const LostPeer&) {
+      heartbeat.fail("it ended with an error of its own");
+      return static_cast<int>(kWorkEnded);
+    }
+    return 0;
+  };
+  Team team(3, work, patience);
+  team.wait_until_ready();
+  team[2].signal(SIGKILL);
+  team.expect_end_naming(2, HasSubstr("rank 2 on "), 10);
+}
+
+TEST(Heartbeat, LetsRanksGoInGoodOrder) {
+  std::array<int, 2> gone{};
+  ASSERT_EQ(pipe(gone.data()), 0);
+  Team team(3, [=](Heartbeat& heartbeat, int64_t rank, const std::function<void()>& ready) {
+    ready();
+    if (rank != 1) return 0;
+    // The one that stays until the others' ends are known hears nothing bad of them.
+    char letter = 0;
+    if (read(gone[0], &letter, 1) != 1) return 9;
+    heartbeat.check();
+    return 0;
+  });
+  EXPECT_EQ(team[2].finish(), 0);
+  ASSERT_EQ(write(gone[1], "g", 1), 1);
+  for (const size_t rank : {0u, 1u}) EXPECT_EQ(team[rank].finish(), 0);
+  for (const size_t rank : {0u, 1u, 2u}) EXPECT_EQ(team[rank].err(), "");
+  close(gone[0]);
+  close(gone[1]);
+}
+
+}  // namespace
+}  // namespace tributary

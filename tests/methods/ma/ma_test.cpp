@@ -1,0 +1,235 @@
+#include "tributary/methods/ma/ma_step.h"
+
+#include <gmock/gmock.h>
+#include <torch/cuda.h>
+
+#include "tests/support/methods.h"
+#include "tests/support/models.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tensors.h"
+#include "tributary/base/error.h"
+#include "tributary/methods/baselines.h"
+#include "tributary/methods/shot/centroids.h"
+
+namespace tributary {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Recorder : Observer {
+  std::vector<std::vector<NamedTensors>> states;  // of every source after every round
+  std::vector<RoundEvent> rounds;
+  void on_round(const RoundEvent& event) override {
+    rounds.push_back(event);
+    states.emplace_back();
+    for (const SourceModel& source : event.ensemble->sources) states.back().push_back(copy_of(source.state()));
+  }
+};
+
+bool equal(const NamedTensors& a, const NamedTensors& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (!torch::equal(a[i].value, b[i].value)) return false;
+  return true;
+}
+
+// Two passes over 30 pictures of noise, the first of them for the generator.
+Recorder adapted(Ensemble ensemble, uint64_t seed, const std::string& options = "") {
+  BaselineOptions common = test::quick();
+  common.seed = seed;
+  Recorder recorder;
+  test::configured(ma_method(), options, common)->adapt(ensemble, test::noise_pictures(30), recorder);
+  return recorder;
+}
+
+// Whether it is a bias of the DTN that BatchNorm takes away again, so that its slope is nothing but rounding.
+bool is_before_batch_norm(const std::string& name) {
+  return name == "backbone.conv_params.0.bias" || name == "backbone.conv_params.4.bias" ||
+         name == "backbone.conv_params.8.bias";
+}
+
+// Spec 05, unit test 6.
+TEST(Ma, LeavesThePredictorBitForBitUntilTheWarmUpIsOver) {
+  const Recorder run = adapted(test::small_ensemble({"lenet", "dtn"}), 1);
+  ASSERT_EQ(run.states.size(), 3u);
+  for (size_t j = 0; j < 2; ++j) {
+    EXPECT_TRUE(equal(run.states[0][j], run.states[1][j])) << "source " << j << ", running statistics included";
+    for (size_t i = 0; i < run.states[0][j].size(); ++i)
+      EXPECT_TRUE(is_before_batch_norm(run.states[0][j][i].name) ||
+                  !torch::equal(run.states[1][j][i].value, run.states[2][j][i].value))
+          << run.states[0][j][i].name;
+  }
+  EXPECT_TRUE(run.rounds.back().probabilities.isfinite().all().item<bool>());
+  EXPECT_EQ(run.rounds.back().means.size(), MaStep::losses().size());
+}
+
+TEST(Ma, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
+  const auto result = [](uint64_t seed) {
+    return adapted(test::small_ensemble({"lenet", "dtn"}), seed).rounds.back().probabilities;
+  };
+  const Tensor once = result(1);
+  EXPECT_TENSOR_EQ(result(1), once);
+  EXPECT_GT(test::distance(result(2), once), 1e-4);
+}
+
+TEST(Ma, RunsInTheSpaceOfFeaturesAndWithEveryVariant) {
+  for (const char* options :
+       {"ma_space = 'feature'\n", "ma_descent = 'adam'\n",
+        "ma_bn_fake = 'eval'\nma_saturating = true\nma_warm_up = 0\n", "ma_lambda_generated = 0.0\nma_warm_up = 0\n"}) {
+    const Recorder run = adapted(test::small_ensemble({"lenet"}), 1, options);
+    EXPECT_TRUE(run.rounds.back().probabilities.isfinite().all().item<bool>()) << options;
+    const bool warm = std::string(options).find("warm_up") == std::string::npos;
+    EXPECT_EQ(equal(run.states[0][0], run.states[1][0]), warm) << options;
+    EXPECT_FALSE(equal(run.states[1][0], run.states[2][0])) << options;
+  }
+}
+
+// On a GPU the third whole batch, still in the warm-up, is recorded, and the same work is repeated after it.
+TEST(Ma, WarmsUpWithinRecordedSteps) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "skipped: no GPU";
+  for (const char* options : {"", "ma_space = 'feature'\n"}) {
+    Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+    ensemble.to(torch::Device(torch::kCUDA, 0));
+    const Recorder run = adapted(std::move(ensemble), 1, options);
+    for (size_t j = 0; j < 2; ++j) {
+      EXPECT_TRUE(equal(run.states[0][j], run.states[1][j]));
+      EXPECT_FALSE(equal(run.states[1][j], run.states[2][j]));
+    }
+    EXPECT_TRUE(run.rounds.back().probabilities.isfinite().all().item<bool>());
+  }
+}
+
+// Everything that can be trained or moved in a step, to see who did.
+struct Parts {
+  NamedTensors generator, discriminator, predictor;
+};
+
+class MaRouting : public ::testing::TestWithParam<MaSpace> {
+ protected:
+  MaRouting() {
+    MaNumbers numbers;
+    numbers.space = GetParam();
+    numbers.adversary.relative = GetParam() == MaSpace::kFeature;
+    step_.emplace(source_, numbers, Random(5));
+  }
+  Parts parts() const {
+    const TensorList discriminator = step_->discriminator().tensors();
+    Parts copy{copy_of(step_->generator().parameters()), copy_of(discriminator.parameters), copy_of(source_.state())};
+    for (const NamedTensor& buffer : copy_of(discriminator.buffers)) copy.discriminator.push_back(buffer);
+    return copy;
+  }
+
+  SourceModel source_{test::small_info("dtn"), Random(1)};
+  std::optional<MaStep> step_;
+  Tensor pixels_ = test::normals({6, 3, 32, 32}, 2).sigmoid();
+  DropoutStream draws_{Random(3), torch::kCPU}, generated_{Random(4), torch::kCPU}, target_{Random(6), torch::kCPU};
+};
+
+// Spec 05, unit test 5.
+TEST_P(MaRouting, EveryStepChangesItsOwnNetworkAlone) {
+  const Parts first = parts();
+  const Tensor real = step_->begin(pixels_, target_);
+  const NamedTensors begun = copy_of(source_.state());  // the backbone's statistics have moved where features are real
+  step_->step_discriminator(step_->discriminator_slopes(real, step_->draw(6, draws_)));
+  Parts after = parts();
+  EXPECT_FALSE(equal(after.discriminator, first.discriminator));
+  EXPECT_TRUE(equal(after.generator, first.generator));
+  EXPECT_TRUE(equal(after.predictor, begun));
+
+  Parts before = after;
+  step_->step_generator(step_->generator_slopes(step_->draw(6, draws_)));
+  after = parts();
+  EXPECT_TRUE(equal(after.discriminator, before.discriminator));
+  EXPECT_FALSE(equal(after.generator, before.generator));
+  EXPECT_TRUE(equal(after.predictor, begun));
+
+  before = after;
+  const MaSlopes slopes =
+      step_->predictor_slopes(real, step_->draw(6, draws_), draws_.normal(real.sizes()), generated_, target_);
+  step_->step_predictor(slopes, torch::tensor(1.0f), torch::tensor(1.0f));
+  after = parts();
+  EXPECT_TRUE(equal(after.discriminator, before.discriminator));
+  EXPECT_TRUE(equal(after.generator, before.generator));
+  for (size_t i = 0; i < after.predictor.size(); ++i)
+    EXPECT_TRUE(is_before_batch_norm(after.predictor[i].name) ||
+                !torch::equal(after.predictor[i].value, first.predictor[i].value))
+        << after.predictor[i].name;
+}
+
+TEST_P(MaRouting, ThePredictorGoesDownItsSlopesAsChosen) {
+  for (const MaDescent descent : {MaDescent::kSgd, MaDescent::kAdam}) {
+    MaNumbers numbers;
+    numbers.space = GetParam();
+    numbers.adversary.relative = GetParam() == MaSpace::kFeature;
+    numbers.descent = descent;
+    MaStep step(source_, numbers, Random(5));
+    const Tensor weight = source_.backbone_parameters().front().value;
+    const Tensor real = step.begin(pixels_, target_);
+    const MaSlopes slopes =
+        step.predictor_slopes(real, step.draw(6, draws_), draws_.normal(real.sizes()), generated_, target_);
+    const Tensor before = weight.detach().clone(), slope = slopes.gradients.front().clone();
+    step.step_predictor(slopes, torch::tensor(0.5f), torch::tensor(0.0f));
+    EXPECT_TENSOR_EQ(weight.detach(), before) << "not active";
+    step.step_predictor(slopes, torch::tensor(0.5f), torch::tensor(1.0f));
+    // A first step of Adam has the length of its rate wherever there is a slope.
+    const Tensor direction = descent == MaDescent::kSgd ? slope : slope / (slope.abs() + 1e-8);
+    EXPECT_TENSOR_NEAR(before - weight.detach(), 0.5 * numbers.rate_backbone * direction, 1e-6);
+  }
+}
+
+TEST_P(MaRouting, OnlyThePassesOfTrainingMoveTheRunningStatistics) {
+  // One pass of real samples through the backbone and, for pictures, one of fakes; both through the bottleneck.
+  std::vector<DropoutStream> dropout_stream = {draws_, generated_, target_};
+  step_->run(pixels_, torch::tensor(1.0f), torch::tensor(1.0f), dropout_stream);
+  for (const NamedTensor& tensor : source_.state()) {
+    if (tensor.name == "bottleneck.bn.num_batches_tracked") {
+      EXPECT_EQ(tensor.value.item<int64_t>(), 2);
+    }
+    if (tensor.name == "backbone.conv_params.1.num_batches_tracked") {
+      EXPECT_EQ(tensor.value.item<int64_t>(), GetParam() == MaSpace::kImage ? 2 : 1);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Spaces, MaRouting, ::testing::Values(MaSpace::kImage, MaSpace::kFeature));
+
+// Spec 05, unit test 6.
+TEST(MaNetworks, GeneratePicturesWithinBoundsThatDependOnTheClass) {
+  const ClassGenerator generator = ClassGenerator::of_pictures(10, Random(1), torch::kCPU);
+  const Tensor z = test::normals({4, generator.z_width()}, 2);
+  const Tensor x = generator(hard_weights(test::indices({0, 1, 2, 3}), 10), z).detach();
+  EXPECT_EQ(x.sizes(), (std::vector<int64_t>{4, 3, 32, 32}));
+  EXPECT_LE(x.abs().max().item<double>(), 1);
+  EXPECT_GT(test::distance(x, generator(hard_weights(test::indices({4, 1, 2, 3}), 10), z).detach()), 1e-3);
+  const Tensor f = ClassGenerator::of_features(10, 77, Random(1), torch::kCPU)(hard_weights(test::indices({5, 1}), 10),
+                                                                               test::normals({2, 256}, 2));
+  EXPECT_EQ(f.sizes(), (std::vector<int64_t>{2, 77}));
+  EXPECT_GE(f.min().item<double>(), 0);
+}
+
+TEST(MaNetworks, DiscriminateWithWeightsWhoseLargestSingularValueIsOne) {
+  SpectralDiscriminator discriminator = SpectralDiscriminator::of_pictures(Random(1), torch::kCPU);
+  const TensorList before = discriminator.tensors();
+  const Tensor u = before.buffers.front().value.clone();
+  for (int i = 0; i < 60; ++i) discriminator.iterate();
+  EXPECT_GT(test::distance(discriminator.tensors().buffers.front().value, u), 0);
+  EXPECT_TRUE(discriminator.tensors().buffers.front().value.is_same(before.buffers.front().value)) << "in place";
+  for (const Tensor& weight : discriminator.weights())
+    EXPECT_NEAR(at::linalg_matrix_norm(weight.detach().flatten(1), 2).item<double>(), 1, 2e-2);
+  const Tensor logit = discriminator.logit(test::normals({2, 3, 32, 32}, 3), discriminator.weights());
+  EXPECT_EQ(logit.sizes(), (std::vector<int64_t>{2, 1}));
+}
+
+TEST(Ma, SaysWhatItCannotGenerate) {
+  Ensemble ensemble = test::small_ensemble({"resnet18"});
+  ImageSet images;
+  images.height = images.width = 256;
+  images.names = {"a", "b"};
+  images.pixels.resize(static_cast<size_t>(2 * images.picture_bytes()));
+  const auto ma = test::configured(ma_method(), "ma_space = 'image'", test::quick(1));
+  Observer nobody;
+  EXPECT_THAT(test::message_of<InputError>([&] { ma->adapt(ensemble, images, nobody); }), HasSubstr("use feature"));
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,119 @@
+// A pass in pieces against one pass, and against the pieces by hand.
+#include "tributary/model/micro_batch.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/models.h"
+#include "tests/support/tensors.h"
+#include "tributary/model/layered_source.h"
+#include "tributary/train/memory_retry.h"
+
+namespace tributary {
+namespace {
+
+struct Pass {
+  Tensor features;
+  std::vector<Tensor> gradients;
+};
+
+// Features of `x`, and the gradient of a loss that mixes all rows.
+Pass pass(SourceModel& model, const Tensor& x) {
+  DropoutStream dropout_stream(Random(3), torch::kCPU);
+  const Tensor features = model.features(x, &dropout_stream);
+  const Tensor classes = model.classify(features).softmax(1).mean(0);
+  (classes * classes.log()).sum().backward();
+  Pass result{features.detach(), {}};
+  for (NamedTensor& tensor : model.backbone_parameters()) {
+    result.gradients.push_back(tensor.value.grad().clone());
+    tensor.value.mutable_grad() = Tensor();
+  }
+  return result;
+}
+
+TEST(Pieces, WithoutBatchNormAreTheWholeBatch) {
+  const Tensor x = test::normals({10, 3, 32, 32}, 5);
+  SourceModel model(test::small_info("lenet"), Random(1));
+  const Pass whole = pass(model, x);
+  for (const int64_t micro_batch : {9, 5, 4, 2}) {
+    SourceModel same(test::small_info("lenet"), Random(1));
+    set_micro_batch(same, micro_batch);
+    const Pass micro_batches = pass(same, x);
+    EXPECT_TRUE(torch::allclose(micro_batches.features, whole.features, 1e-5, 1e-6)) << micro_batch;
+    ASSERT_EQ(micro_batches.gradients.size(), whole.gradients.size());
+    for (size_t i = 0; i < whole.gradients.size(); ++i)
+      EXPECT_TRUE(torch::allclose(micro_batches.gradients[i], whole.gradients[i], 1e-4, 1e-7))
+          << micro_batch << " " << i;
+  }
+}
+
+TEST(Pieces, TakeTheirOwnStatisticsAndMoveTheRunningOnesOnceEach) {
+  const Tensor x = test::normals({6, 3, 32, 32}, 5);
+  SourceModel split(test::small_info("dtn"), Random(1)), by_hand(test::small_info("dtn"), Random(1));
+  set_micro_batch(split, 3);
+  DropoutStream dropout_stream(Random(3), torch::kCPU);
+  const Tensor features = split.layered()->backbone_features(x, &dropout_stream);
+  const NamedTensors after_forward = copy_of(split.state());
+  features.square().sum().backward();
+
+  DropoutStream whole(Random(3), torch::kCPU);
+  std::vector<Tensor> parts;
+  for (const int64_t first : {0, 3}) {
+    DropoutStream rows(whole, 0, first, 6);
+    parts.push_back(by_hand.layered()->network().forward(x.narrow(0, first, 3), &rows));
+  }
+  const Tensor expected = at::cat(parts);
+  expected.square().sum().backward();
+  EXPECT_TRUE(torch::equal(features, expected));
+  const NamedTensors ours = split.backbone_parameters(), theirs = by_hand.backbone_parameters();
+  for (size_t i = 0; i < ours.size(); ++i)
+    EXPECT_TRUE(torch::allclose(ours[i].value.grad(), theirs[i].value.grad(), 1e-5, 1e-6)) << ours[i].name;
+  const NamedTensors now = split.state(), hand = by_hand.state();
+  for (size_t i = 0; i < now.size(); ++i) {
+    EXPECT_TRUE(torch::equal(now[i].value, after_forward[i].value)) << now[i].name << " moved on the way back";
+    if (now[i].name.ends_with("num_batches_tracked")) continue;
+    EXPECT_TRUE(torch::equal(now[i].value, hand[i].value)) << now[i].name;
+  }
+}
+
+TEST(Pieces, EvaluateAsTheWholeBatch) {
+  const Tensor x = test::normals({7, 3, 32, 32}, 5);
+  SourceModel model(test::small_info("dtn"), Random(1));
+  torch::NoGradGuard no_grad;
+  const Tensor whole = model.features(x);
+  set_micro_batch(model, 2);
+  EXPECT_TRUE(torch::allclose(model.features(x), whole, 1e-5, 1e-6));
+}
+
+TEST(LessMemory, HalvesThePiecesUntilItWorks) {
+  std::vector<int64_t> tried, told;
+  const auto attempt = [&](int64_t enough) {
+    tried.clear();
+    told.clear();
+    return retry_with_micro_batches(
+        64, torch::kCPU,
+        [&](int64_t micro_batch) {
+          tried.push_back(micro_batch);
+          if (micro_batch == 0 || micro_batch > enough)
+            throw std::runtime_error("CUDA out of memory. Tried to allocate 2 GiB");
+        },
+        [&](int64_t micro_batch) { told.push_back(micro_batch); });
+  };
+  EXPECT_EQ(attempt(8), 8);
+  EXPECT_EQ(tried, (std::vector<int64_t>{0, 32, 16, 8}));
+  EXPECT_EQ(told, (std::vector<int64_t>{32, 16, 8}));
+  EXPECT_THROW(attempt(1), std::runtime_error);
+  EXPECT_EQ(tried.back(), 2);
+  int64_t others = 0;
+  EXPECT_THROW(retry_with_micro_batches(
+                   64, torch::kCPU,
+                   [&](int64_t) {
+                     ++others;
+                     throw std::runtime_error("another matter");
+                   },
+                   [](int64_t) {}),
+               std::runtime_error);
+  EXPECT_EQ(others, 1);
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,209 @@
+// What we write runs elsewhere and says the same: ONNX Runtime for Node, PyTorch, torchvision.
+#include "tributary/model_io/export.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/models.h"
+#include "tests/support/node.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tensors.h"
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/model/layered_source.h"
+#include "tributary/model_io/model_file.h"
+#include "tributary/train/evaluate.h"
+
+namespace tributary {
+namespace {
+
+using test::TempDir;
+
+constexpr int64_t kPictures = 3;
+
+// Sources with running statistics that are not those of a fresh network.
+Ensemble ensemble_of(const std::vector<std::string>& architectures, int size, int64_t classes = 5) {
+  Ensemble ensemble;
+  uint64_t seed = 1;
+  for (const std::string& name : architectures) {
+    ModelInfo info = test::small_info(name, classes, 24);
+    info.name = name + std::to_string(seed);
+    info.preprocessing = {size, size};
+    ensemble.sources.emplace_back(info, Random(seed++));
+    for (const NamedTensor& tensor : ensemble.sources.back().state()) {
+      if (tensor.name.ends_with("running_mean")) tensor.value.copy_(0.1 * test::normals(tensor.value.sizes(), seed));
+      if (tensor.name.ends_with("running_var")) tensor.value.uniform_(0.5, 1.5);
+    }
+  }
+  return ensemble;
+}
+
+ImageSet pictures(int size) {
+  ImageSet set = test::noise_pictures(kPictures);
+  set.height = set.width = size;
+  set.pixels.resize(static_cast<size_t>(kPictures * set.picture_bytes()));
+  Random random(3);
+  for (uint8_t& value : set.pixels) value = static_cast<uint8_t>(random.below(256));
+  return set;
+}
+
+Tensor ours(Ensemble& ensemble, const ImageSet& set) {
+  return combine(evaluate_logits(ensemble, DeviceImages(set, torch::kCPU)), ensemble.mixture);
+}
+
+std::string shape_text(const ImageSet& set) {
+  return fmt::format("{}x{}x{}x3", set.size(), set.height, set.width);
+}
+
+Tensor floats_in(const std::string& path, int64_t classes) {
+  const std::vector<uint8_t> bytes = read_file(path);
+  Tensor values = torch::empty({static_cast<int64_t>(bytes.size() / sizeof(float))});
+  std::memcpy(values.data_ptr(), bytes.data(), bytes.size());
+  return values.view({-1, classes});
+}
+
+// The probabilities that ONNX Runtime computes for the exported ensemble.
+Tensor by_onnx_runtime(const test::Node& node, const Ensemble& ensemble, const ImageSet& set) {
+  const TempDir folder;
+  export_onnx(folder / "model.onnx", ensemble);
+  write_file_atomically(folder / "in", set.pixels);
+  const auto printed = test::run_node(node, "tests/node/run_onnx.js",
+                                      {folder / "model.onnx", shape_text(set), "uint8", folder / "in", folder / "out"});
+  if (!printed) return {};
+  return floats_in(folder / "out", static_cast<int64_t>(ensemble.classes().size()));
+}
+
+Tensor by_python(const std::string& python, const std::string& kind, const std::string& model, const ImageSet& set,
+                 int64_t classes) {
+  const TempDir folder;
+  write_file_atomically(folder / "in", set.pixels);
+  if (!test::run_python(python, "tests/model_io/export_reference.py",
+                        {kind, model, shape_text(set), folder / "in", folder / "out"}))
+    return {};
+  return floats_in(folder / "out", classes);
+}
+
+std::vector<Mixture> all_mixtures(int64_t sources) {
+  std::vector<Mixture> mixtures;
+  for (const auto& [name, rule] : combination_names())
+    mixtures.push_back({rule, (torch::arange(sources) + 1).to(torch::kFloat32) / static_cast<double>(sources)});
+  return mixtures;
+}
+
+TEST(ExportOnnx, EveryRuleOfAMixtureGivesTheSameProbabilitiesInOnnxRuntime) {
+  const auto node = test::node_with();
+  if (!node) GTEST_SKIP() << test::kNoOnnxRuntime;
+  Ensemble ensemble = ensemble_of({"lenet", "dtn", "lenet"}, 32);
+  ensemble.sources[1].rename("other");
+  const ImageSet set = pictures(32);
+  for (const Mixture& mixture : all_mixtures(3)) {
+    ensemble.mixture = mixture;
+    EXPECT_TENSOR_NEAR(by_onnx_runtime(*node, ensemble, set), ours(ensemble, set), 1e-4);
+  }
+}
+
+// Large networks with few pixels: the arithmetic is the same, the time is not.
+TEST(ExportOnnx, ResidualNetworksGiveTheSameProbabilities) {
+  const auto node = test::node_with();
+  if (!node) GTEST_SKIP() << test::kNoOnnxRuntime;
+  for (const std::string name : {"resnet18", "resnet50", "resnext50_32x4d"}) {
+    Ensemble ensemble = ensemble_of({name}, 64);
+    const ImageSet set = pictures(64);
+    EXPECT_TENSOR_NEAR(by_onnx_runtime(*node, ensemble, set), ours(ensemble, set), 1e-4);
+  }
+}
+
+TEST(ExportOnnx, VggAveragesItsLastMapAsPytorchDoes) {
+  const auto node = test::node_with();
+  if (!node) GTEST_SKIP() << test::kNoOnnxRuntime;
+  Ensemble ensemble = ensemble_of({"vgg16"}, 96);  // a last map of 3 x 3 becomes 7 x 7
+  const ImageSet set = pictures(96);
+  EXPECT_TENSOR_NEAR(by_onnx_runtime(*node, ensemble, set), ours(ensemble, set), 1e-4);
+}
+
+TEST(ExportTorchScript, EveryRuleOfAMixtureGivesTheSameProbabilitiesInPython) {
+  const auto python = test::python_with("torch, numpy");
+  if (!python) GTEST_SKIP() << "skipped: no python3-torch";
+  const TempDir folder;
+  Ensemble ensemble = ensemble_of({"lenet", "dtn"}, 32);
+  const ImageSet set = pictures(32);
+  for (const Mixture& mixture : all_mixtures(2)) {
+    ensemble.mixture = mixture;
+    export_torchscript(folder / "model.pt", ensemble);
+    EXPECT_TENSOR_NEAR(by_python(*python, "torchscript", folder / "model.pt", set, 5), ours(ensemble, set), 1e-5);
+  }
+  Ensemble residual = ensemble_of({"resnet18"}, 64);
+  export_torchscript(folder / "model.pt", residual);
+  EXPECT_TENSOR_NEAR(by_python(*python, "torchscript", folder / "model.pt", pictures(64), 5),
+                     ours(residual, pictures(64)), 1e-4);
+}
+
+TEST(ExportStateDict, OneSourceLoadsInTorchvisionsOwnNetwork) {
+  const auto python = test::python_with("torchvision, numpy");
+  if (!python) GTEST_SKIP() << "skipped: no python3-torchvision";
+  const TempDir folder;
+  for (const std::string name : {"resnet18", "resnext50_32x4d"}) {
+    Ensemble ensemble = ensemble_of({name}, 64);
+    export_state_dict(folder / "model.pt", ensemble);
+    EXPECT_TENSOR_NEAR(by_python(*python, "torchvision:" + name, folder / "model.pt", pictures(64), 5),
+                       ours(ensemble, pictures(64)), 1e-4);
+  }
+}
+
+TEST(ExportStateDict, WhatWeWriteWeRead) {
+  const TempDir folder;
+  for (const std::string name : {"lenet", "dtn", "resnet18"}) {
+    const int size = name == "resnet18" ? 64 : 32;
+    Ensemble ensemble = ensemble_of({name}, size);
+    export_state_dict(folder / "model.pt", ensemble);
+    ImportOptions options;
+    options.size = options.resize = size;
+    Ensemble read = load_ensemble(folder / "model.pt", options);
+    EXPECT_EQ(read.sources.front().info().architecture, name);
+    EXPECT_TENSOR_NEAR(ours(read, pictures(size)), ours(ensemble, pictures(size)), 1e-4);
+  }
+}
+
+TEST(ExportStateDict, AMixtureKeepsTheNamesOfItsFile) {
+  const TempDir folder;
+  Ensemble ensemble = ensemble_of({"lenet", "dtn"}, 32);
+  ensemble.mixture = {Combination::kWeightedLogits, torch::tensor({0.5f, 1.5f})};
+  export_state_dict(folder / "model.pt", ensemble);
+  const TensorFile file = TensorFile::read(folder / "model.pt");
+  EXPECT_EQ(file.entries().front().name, "source.0.backbone.conv1.weight");
+  EXPECT_EQ(file.entries().back().name, "weights");
+}
+
+TEST(ExportCard, SaysWhatWhoeverDeploysNeeds) {
+  const TempDir folder;
+  Ensemble ensemble = ensemble_of({"lenet"}, 32);
+  export_card(folder / "card.json", ensemble);
+  const auto card = nlohmann::json::parse(read_text(folder / "card.json"));
+  EXPECT_EQ(card.at("classes").size(), 5u);
+  EXPECT_EQ(card.at("size"), 32);
+  EXPECT_EQ(card.at("resize"), 32);
+  EXPECT_EQ(card.at("aspect"), "stretch");
+  EXPECT_EQ(card.at("sources")[0].at("architecture"), "lenet");
+}
+
+TEST(FoldedHead, IsBottleneckBatchNormAndClassifierInOne) {
+  for (const bool bottleneck : {true, false}) {
+    ModelInfo info = test::small_info("lenet", 6, bottleneck ? 24 : 1250);
+    info.bottleneck = bottleneck;
+    info.classifier = bottleneck ? ClassifierKind::kWeightNorm : ClassifierKind::kLinear;
+    LayeredSource source(info, Random(4), Start::kDefault);
+    torch::NoGradGuard no_grad;
+    for (const NamedTensor& tensor : source.bottleneck().buffers)
+      if (tensor.name.ends_with("running_mean")) tensor.value.copy_(test::normals(tensor.value.sizes(), 5));
+    Backbone backbone = make_backbone("lenet", {}, Random(4).child(0));
+    const Tensor x = test::normals({3, 3, 32, 32}, 6);
+    const Affine head = source.folded_head();
+    const Tensor folded = at::linear(backbone.network.forward(x, nullptr), head.weight, head.bias);
+    EXPECT_TENSOR_NEAR(folded, source.classify(source.features(x, nullptr)), 1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,150 @@
+#include "tributary/model_io/model_file.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/models.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/tensors.h"
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/io/safetensors.h"
+
+namespace tributary {
+namespace {
+
+using test::TempDir;
+
+using test::message_of;
+
+TEST(ModelFile, GivesBackEverySourceTensorAndItsDescription) {
+  TempDir folder;
+  for (const std::string name : {"lenet", "dtn"}) {
+    SourceModel model(test::small_info(name, 7, 64), Random(3));
+    const std::string path = folder / (name + ".safetensors");
+    save_source(path, model);
+    const SourceModel read = load_source(path);
+    EXPECT_EQ(read.info().classes, model.info().classes);
+    EXPECT_EQ(read.info().feature_width, 64);
+    const NamedTensors written = model.state();
+    const NamedTensors back = read.state();
+    ASSERT_EQ(written.size(), back.size());
+    for (size_t i = 0; i < back.size(); ++i) EXPECT_TRUE(torch::equal(written[i].value, back[i].value)) << back[i].name;
+  }
+}
+
+TEST(ModelFile, GivesBackAMixtureOfDifferentBackbonesAndWidths) {
+  TempDir folder;
+  Ensemble ensemble;
+  ensemble.sources.emplace_back(test::small_info("lenet", 4, 32), Random(1));
+  ensemble.sources.emplace_back(test::small_info("dtn", 4, 48), Random(2));
+  ensemble.mixture = {Combination::kWeightedLogits, torch::tensor({0.5f, 1.5f})};
+  const std::string path = folder / "mixture.safetensors";
+  save_ensemble(path, ensemble);
+  const Ensemble read = load_ensemble(path);
+  EXPECT_EQ(read.size(), 2);
+  EXPECT_EQ(read.joint_width(), 80);
+  EXPECT_EQ(read.mixture.rule, Combination::kWeightedLogits);
+  EXPECT_TENSOR_EQ(read.mixture.weights, ensemble.mixture.weights);
+  EXPECT_THAT(message_of<InputError>([&] { load_source(path); }),
+              ::testing::HasSubstr("is a mixture, not a single source"));
+}
+
+TEST(ModelFile, SameModelGivesTheSameBytes) {
+  TempDir folder;
+  SourceModel model(test::small_info(), Random(3));
+  save_source(folder / "a", model);
+  save_source(folder / "b", model);
+  EXPECT_EQ(read_file(folder / "a"), read_file(folder / "b"));
+}
+
+TEST(ModelFile, RefusesWhatIsNotAModelByName) {
+  TempDir folder;
+  const std::string path = folder / "x.safetensors";
+  EXPECT_THAT(message_of<InputError>([&] { load_source(path); }), ::testing::HasSubstr(path));
+  write_file_atomically(path, "certainly not a model");
+  EXPECT_THAT(message_of<InputError>([&] { load_source(path); }), ::testing::HasSubstr("not a safetensors file"));
+  write_safetensors(path, {});
+  EXPECT_THAT(message_of<InputError>([&] { load_source(path); }),
+              ::testing::HasSubstr("its tensors, 0 in all, fit no network we know"));
+}
+
+TEST(ModelFile, RefusesWeightsThatAreNotFinite) {
+  TempDir folder;
+  SourceModel model(test::small_info(), Random(3));
+  model.bottleneck_parameters()[0].value.detach()[0][0] = NAN;
+  save_source(folder / "nan.safetensors", model);
+  EXPECT_THAT(message_of<InputError>([&] { load_source(folder / "nan.safetensors"); }),
+              ::testing::HasSubstr("bottleneck.linear.weight holds NaN or infinite values"));
+}
+
+// A source file with one thing changed.
+struct Change {
+  const char* name;
+  std::function<void(std::vector<TensorEntry>&, SafetensorsMetadata&)> change;
+  const char* expected;
+};
+
+TEST(ModelFile, RefusesEveryDamagedDescription) {
+  TempDir folder;
+  SourceModel model(test::small_info(), Random(3));
+  save_source(folder / "good", model);
+  const std::vector<Change> changes = {
+      {"no format", [](auto&, auto& meta) { meta.erase("format"); }, "not a model of ours"},
+      {"other format", [](auto&, auto& meta) { meta["format"] = "tributary-9"; }, "is of format 'tributary-9'"},
+      {"no description", [](auto&, auto& meta) { meta.erase("model"); }, "no 'model'"},
+      {"description no JSON", [](auto&, auto& meta) { meta["model"] = "{"; }, "makes no sense"},
+      {"one class",
+       [](auto&, auto& meta) {
+         ModelInfo info = test::small_info();
+         info.classes = {"only"};
+         meta["model"] = to_json(info);
+       },
+       "1 classes"},
+      {"unknown architecture",
+       [](auto&, auto& meta) {
+         ModelInfo info = test::small_info();
+         info.architecture = "alexnet";
+         meta["model"] = to_json(info);
+       },
+       "no architecture 'alexnet'"},
+      {"zero deviation",
+       [](auto&, auto& meta) {
+         ModelInfo info = test::small_info();
+         info.normalisation.deviation[1] = 0;
+         meta["model"] = to_json(info);
+       },
+       "normalisation"},
+      {"another class count", [](auto&, auto& meta) { meta["model"] = to_json(test::small_info("lenet", 11)); },
+       "another shape"},
+      {"tensor missing", [](auto& entries, auto&) { entries.pop_back(); }, "has no tensor"},
+  };
+  for (const Change& change : changes) {
+    const SafetensorsFile good = SafetensorsFile::read(folder / "good");
+    std::vector<TensorEntry> entries = good.entries();
+    SafetensorsMetadata metadata = good.metadata();
+    change.change(entries, metadata);
+    write_safetensors(folder / "bad", entries, metadata);
+    EXPECT_THAT(message_of<InputError>([&] { load_source(folder / "bad"); }), ::testing::HasSubstr(change.expected))
+        << change.name;
+  }
+}
+
+TEST(ModelFile, SourcesMustAgreeOnClassesAndSize) {
+  TempDir folder;
+  save_source(folder / "a", SourceModel(test::small_info("lenet", 10), Random(1)));
+  save_source(folder / "b", SourceModel(test::small_info("lenet", 7), Random(1)));
+  ModelInfo renamed = test::small_info();
+  renamed.classes[3] = "three";
+  save_source(folder / "c", SourceModel(renamed, Random(1)));
+  EXPECT_THAT(message_of<InputError>([&] {
+                load_sources({folder / "a", folder / "b"});
+              }),
+              ::testing::HasSubstr("has 7 classes but"));
+  EXPECT_THAT(message_of<InputError>([&] {
+                load_sources({folder / "a", folder / "c"});
+              }),
+              ::testing::HasSubstr("class 3 is 'three' in"));
+}
+
+}  // namespace
+}  // namespace tributary

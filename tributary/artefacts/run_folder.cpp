@@ -1,0 +1,116 @@
+#include "tributary/artefacts/run_folder.h"
+
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/base/options.h"
+#include "tributary/base/staged_folder.h"
+#include "tributary/base/toml.h"
+
+namespace tributary {
+
+namespace fs = std::filesystem;
+namespace {
+
+// The lines of the rounds before `round`; one that was cut off is not among them.
+std::string metrics_before(const std::string& path, int64_t round) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return {};
+  std::stringstream lines(read_text(path));
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (object.is_object() && object.value("round", round) < round) kept += line + "\n";
+  }
+  return kept;
+}
+
+}  // namespace
+
+RunFolder::RunFolder(std::string path, std::string config, bool restart)
+    : path_(std::move(path)), config_(std::move(config)), restart_(restart) {
+  std::error_code error;
+  if (!fs::exists(path_, error)) {
+    require_writable_target(path_);
+    return;
+  }
+  if (!fs::is_directory(path_, error)) input_error("{} is a file; give a folder for the run with --run", path_);
+  if (!fs::exists(file("config.toml"), error)) {
+    if (!is_empty_folder(path_))
+      input_error("{} holds files that are not a run; give another folder with --run", path_);
+    require_writable_target(file("config.toml"));
+    return;
+  }
+  if (restart_) return;
+  const auto lines = differences(read_text(file("config.toml")), config_);
+  if (!lines.empty())
+    input_error("{} holds another run ({}); give another folder with --run, for a table with --out, or say --restart",
+                path_, fmt::join(lines, "; "));
+  finished_ = fs::exists(file("DONE"), error);
+}
+
+void RunFolder::take() {
+  make_folder(path_);
+  lock_ = std::make_unique<FolderLock>(path_);
+  remove_leftovers(path_);
+  remove_leftovers(file("history"));
+}
+
+void RunFolder::begin(int64_t round) {
+  if (!lock_) take();
+  // What a run writes at its end is that of an earlier one until then.
+  std::error_code error;
+  for (const char* last : {"DONE", "summary.json", "model.safetensors", "predictions.csv", "bound.jsonl"})
+    fs::remove(file(last), error);
+  write_file_atomically(file("config.toml"), config_);
+  write_file_atomically(file("metrics.jsonl"), round > 0 ? metrics_before(file("metrics.jsonl"), round) : "");
+  metrics_ = std::ofstream(file("metrics.jsonl"), std::ios::app);
+  if (!metrics_) work_error("cannot write {}", file("metrics.jsonl"));
+}
+
+void RunFolder::add_metrics(const nlohmann::json& object) {
+  metrics_ << object.dump() << '\n' << std::flush;
+  if (!metrics_) work_error("cannot write {}; is the disk full?", file("metrics.jsonl"));
+}
+
+void RunFolder::add_summary(const nlohmann::json& summary) {
+  write_file_atomically(file("summary.json"), summary.dump(2) + "\n");
+}
+
+void RunFolder::finish() {
+  write_file_atomically(file("DONE"), "");
+  finished_ = true;
+}
+
+nlohmann::json RunFolder::summary() const {
+  try {
+    return nlohmann::json::parse(read_text(file("summary.json")));
+  } catch (const nlohmann::json::exception&) {
+    input_error("{} is damaged; remove {} and run again", file("summary.json"), path_);
+  }
+}
+
+std::string target_of_run(const std::string& path) {
+  const std::string file = path + "/config.toml";
+  std::error_code error;
+  if (!fs::exists(file, error)) input_error("{} is not a run folder (no config.toml); give the one of a run", path);
+  return parse_toml(read_text(file), file)["target"].value_or(std::string());
+}
+
+std::string model_path(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error) || fs::exists(path + "/source_F.pt", error)) return path;
+  if (!fs::exists(path + "/config.toml", error))
+    input_error("{} is not a run folder (no config.toml); give a run folder or a model file", path);
+  if (!fs::exists(path + "/DONE", error))
+    input_error("{} holds no finished run; finish it with the command that began it: tributary adapt --run {} ...",
+                path, path);
+  return path + "/model.safetensors";
+}
+
+}  // namespace tributary

@@ -1,0 +1,146 @@
+#include "tributary/checkpoint/checkpointer.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/base/memory.h"
+
+namespace tributary {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSlots = 2;
+
+std::chrono::steady_clock::duration seconds(double count) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(count));
+}
+
+}  // namespace
+
+void declare(OptionTable& table, CheckpointOptions& options) {
+  const std::string section = "checkpoint";
+  table
+      .number(section, "save_every", &options.every, 0, 1e6,
+              "seconds from one checkpoint to the next; 0 saves after every step")
+      .transient();
+  table.flag(section, "restart", &options.restart, "start over, whatever an interrupted run left").transient();
+}
+
+CheckpointFolder::CheckpointFolder(std::string folder, const CheckpointOptions& options)
+    : folder_(std::move(folder)), options_(options), due_(Clock::now() + seconds(options.every)) {}
+
+std::string CheckpointFolder::file(int slot) const {
+  return fmt::format("{}/{}.safetensors", folder_, slot);
+}
+
+void CheckpointFolder::clean() const {
+  remove_leftovers(folder_);
+  std::error_code error;
+  if (options_.restart)
+    for (int slot = 0; slot < kSlots; ++slot) fs::remove(file(slot), error);
+}
+
+void CheckpointFolder::remove() const {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder_, error)) fs::remove(entry.path(), error);
+  fs::remove(folder_, error);
+}
+
+void CheckpointFolder::rescan() {
+  found_.reset();
+  looked_ = false;
+  options_.restart = false;
+}
+
+const Checkpoint* CheckpointFolder::found() {
+  if (!std::exchange(looked_, true) && !options_.restart) {
+    std::string damage;
+    std::error_code error;
+    for (int slot = 0; slot < kSlots; ++slot) {
+      if (!fs::exists(file(slot), error)) continue;
+      try {
+        Checkpoint checkpoint = read_checkpoint(file(slot));
+        const int64_t number = checkpoint.integer("number");
+        if (found_ && number < number_) continue;
+        found_ = std::move(checkpoint);
+        number_ = number;
+        next_slot_ = (slot + 1) % kSlots;
+      } catch (const InputError& bad) {
+        damage = bad.what();
+      }
+    }
+    if (!found_ && !damage.empty())
+      work_error("no checkpoint in {} can be read ({}); start over with --restart", folder_, damage);
+    if (!damage.empty()) std::cerr << fmt::format("tributary: {}; the checkpoint before it is taken instead\n", damage);
+  }
+  return found_ ? &*found_ : nullptr;
+}
+
+bool CheckpointFolder::due() {
+  const Clock::time_point now = Clock::now();
+  if (now >= next_look_) {
+    next_look_ = now + std::chrono::seconds(1);
+    require_memory(available_memory());
+  }
+  return now >= due_;
+}
+
+void CheckpointFolder::pass(const Take& take) {
+  const int signal = interrupt_signal();
+  if (!due() && signal == 0) return;
+  keep(take);
+  if (signal != 0) throw Interrupted(signal, interrupted_message());
+}
+
+void CheckpointFolder::keep(const Take& take) {
+  found_.reset();  // whoever goes on from it has done so
+  // A large state takes seconds to write: never more than a twentieth of the time.
+  constexpr double kShare = 20;
+  const Clock::time_point start = Clock::now();
+  Checkpoint checkpoint = take();
+  if (complete_) complete_(checkpoint);
+  checkpoint.facts["number"] = number_ + 1;
+  make_folder(folder_);
+  write_checkpoint(file(next_slot_), checkpoint);
+  ++number_;
+  next_slot_ = (next_slot_ + 1) % kSlots;
+  const Clock::time_point now = Clock::now();
+  const double cost = std::chrono::duration<double>(now - start).count();
+  due_ = now + seconds(options_.every > 0 ? std::max(options_.every, kShare * cost) : 0);
+}
+
+std::string CheckpointFolder::interrupted_message() const {
+  return fmt::format("interrupted; the state is kept in {}, and the same command goes on from there", folder_);
+}
+
+FileCheckpoints::FileCheckpoints(const std::string& file, const std::string& config, const CheckpointOptions& options)
+    : path_(file + ".checkpoint"), folder_(path_, options) {
+  make_folder(path_);
+  lock_ = std::make_unique<FolderLock>(path_);
+  remove_leftovers(fs::absolute(file).parent_path().string());
+  folder_.clean();
+  folder_.on_save([config](Checkpoint& checkpoint) { checkpoint.facts["config"] = config; });
+  const Checkpoint* const left_off = folder_.found();
+  if (!left_off) return;
+  const auto lines = differences(left_off->facts.value("config", ""), config);
+  if (!lines.empty())
+    input_error("{} holds other work that was interrupted ({}); give another --out, or say --restart", path_,
+                fmt::join(lines, "; "));
+}
+
+FileCheckpoints::~FileCheckpoints() {
+  std::error_code not_empty;
+  fs::remove(path_, not_empty);
+}
+
+void FileCheckpoints::finish() {
+  folder_.remove();
+}
+
+}  // namespace tributary

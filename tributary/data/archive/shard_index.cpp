@@ -1,0 +1,209 @@
+#include "tributary/data/archive/shard_index.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "tributary/base/error.h"
+#include "tributary/base/interrupt.h"
+#include "tributary/base/text.h"
+#include "tributary/base/threads.h"
+#include "tributary/data/archive/shard_paths.h"
+#include "tributary/data/image/decode.h"
+#include "tributary/data/image/decode_ppm.h"
+#include "tributary/data/listing.h"
+
+namespace tributary {
+namespace {
+
+constexpr int64_t kMaxPictureBytes = int64_t{1} << 30;  // as of a file of its own
+constexpr int64_t kMaxLabelBytes = 64;
+constexpr int64_t kMaxClassesBytes = int64_t{16} << 20;
+constexpr int64_t kMaxClasses = 1'000'000;  // a larger label is a mistake, not a class
+constexpr size_t kMostOpen = 200;           // shards; of more, each is opened for every picture
+
+// A path in an archive, taken apart. Both are empty where it is no part of a sample.
+struct SamplePart {
+  std::string key;
+  std::string ending;  // in small letters
+};
+
+SamplePart part_of(const std::string& name) {
+  const size_t base = name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1;
+  const size_t dot = name.find('.', base);
+  if (dot == std::string::npos || dot == base) return {};
+  std::string ending = name.substr(dot + 1);
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return {name.substr(0, dot), std::move(ending)};
+}
+
+bool is_picture_ending(std::string_view ending) {
+  static constexpr std::array<std::string_view, 5> kEndings = {"jpg", "jpeg", "png", "webp", "ppm"};
+  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+}
+
+std::string text_of(const TarFile& shard, const TarMember& member, int64_t most) {
+  if (member.size > most)
+    input_error("{}: {} has {} bytes, more than {}; pack it anew", shard.path(), printable(member.name),
+                thousands(member.size), thousands(most));
+  const std::vector<uint8_t> bytes = shard.read(member.offset, member.size);
+  return {bytes.begin(), bytes.end()};
+}
+
+int64_t read_label(const TarFile& shard, const TarMember& member) {
+  const std::string text = text_of(shard, member, kMaxLabelBytes);
+  const size_t first = text.find_first_not_of(" \t\r\n"), end = text.find_last_not_of(" \t\r\n") + 1;
+  const std::string digits = first == std::string::npos ? "" : text.substr(first, end - first);
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos)
+    input_error("{}: {} holds '{}' instead of the number of a class; correct it and pack anew", shard.path(),
+                printable(member.name), printable(digits));
+  int64_t value = 0;
+  for (const char c : digits) value = std::min(kMaxClasses, 10 * value + (c - '0'));
+  return value;
+}
+
+std::vector<std::string> read_classes(const TarFile& shard, const TarMember& member) {
+  const std::string text = text_of(shard, member, kMaxClassesBytes);
+  std::vector<std::string> classes;
+  std::unordered_set<std::string_view> known;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+    if (line.empty() || std::any_of(line.begin(), line.end(), is_control) || !is_utf8(line) ||
+        !known.insert(line).second)
+      input_error("{}: line {} of {} is empty, there twice or no text ('{}'); write the name of one class a line",
+                  shard.path(), classes.size() + 1, kClassesMember, printable(line));
+    classes.emplace_back(line);
+  }
+  if (classes.empty())
+    input_error("{}: {} names no classes; write one a line or leave it out", shard.path(), kClassesMember);
+  return classes;
+}
+
+// What one shard holds.
+struct Part {
+  TarFile shard;
+  std::vector<ShardPicture> pictures;
+  std::vector<std::string> names;
+  std::vector<int64_t> labels;  // -1 where a picture has none
+  std::vector<std::string> classes;
+};
+
+// Goes through a shard. What belongs together is found by its key, which is forgotten at the end.
+Part index_shard(const std::string& path, int32_t number, bool labelled) {
+  Part part{TarFile(path), {}, {}, {}, {}};
+  std::unordered_map<std::string, size_t> pictures;
+  std::unordered_map<std::string, int64_t> labels;
+  part.shard.for_each_member([&](const TarMember& member) {
+    check_interrupt();
+    if (labelled && member.name == kClassesMember) {
+      if (!part.classes.empty()) input_error("{} has {} twice; pack it anew", path, kClassesMember);
+      part.classes = read_classes(part.shard, member);
+      return;
+    }
+    auto [key, ending] = part_of(member.name);
+    if (is_picture_ending(ending)) {
+      if (!pictures.emplace(std::move(key), part.pictures.size()).second)
+        input_error(
+            "{}: {} is the second picture of its sample; give every picture a name of its own before the first dot",
+            path, printable(member.name));
+      part.pictures.push_back({member.offset, member.size, number, ending == "ppm"});
+      part.names.push_back(path + "/" + member.name);
+    } else if (labelled && ending == "cls") {
+      if (!labels.emplace(std::move(key), read_label(part.shard, member)).second)
+        input_error("{}: {} is there twice; pack it anew", path, printable(member.name));
+    }
+  });
+  if (!labelled) return part;
+  part.labels.assign(part.pictures.size(), -1);
+  for (const auto& [key, index] : pictures) {
+    const auto found = labels.find(key);
+    if (found != labels.end()) part.labels[index] = found->second;
+  }
+  return part;
+}
+
+ShardIndex index_all(const std::string& path, bool labelled, int threads) {
+  const std::vector<std::string> files = shard_files(path);
+  if (files.empty()) input_error("{} holds no shards any more; check the path", path);
+  std::vector<std::optional<Part>> parts(files.size());
+  parallel_for(static_cast<int64_t>(files.size()), threads, [&](int64_t i) {
+    Part part = index_shard(files[static_cast<size_t>(i)], static_cast<int32_t>(i), labelled);
+    if (files.size() > kMostOpen) part.shard.close();
+    parts[static_cast<size_t>(i)].emplace(std::move(part));
+  });
+  ShardIndex index;
+  index.classes = parts[0]->classes;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Part& part = *parts[i];
+    if (part.classes != index.classes)
+      input_error("{} and {} do not name the same classes in {}; name shards that were packed together", files[0],
+                  files[i], kClassesMember);
+    index.shards.push_back(std::move(part.shard));
+    index.pictures.insert(index.pictures.end(), part.pictures.begin(), part.pictures.end());
+    std::move(part.names.begin(), part.names.end(), std::back_inserter(index.names));
+    index.labels.insert(index.labels.end(), part.labels.begin(), part.labels.end());
+    parts[i].reset();
+  }
+  if (index.pictures.empty())
+    input_error("{} holds no pictures (.jpg, .jpeg, .png, .webp or .ppm in tar); name shards that do", path);
+  return index;
+}
+
+}  // namespace
+
+std::vector<uint8_t> ShardIndex::read(int64_t index) const {
+  const ShardPicture& picture = pictures[static_cast<size_t>(index)];
+  if (picture.size > kMaxPictureBytes) throw PictureError("file of more than 1 GiB");
+  return shards[static_cast<size_t>(picture.shard)].read(picture.offset, picture.size);
+}
+
+Picture ShardIndex::decode(int64_t index, std::span<const uint8_t> file, const DecodeLimits& limits,
+                           std::vector<uint8_t> memory) const {
+  const bool raw = pictures[static_cast<size_t>(index)].raw;
+  return raw ? decode_ppm(file, limits, std::move(memory)) : decode_picture(file, limits, std::move(memory));
+}
+
+ShardIndex index_shards(const std::string& path, int threads) {
+  return index_all(path, /*labelled=*/false, threads);
+}
+
+ShardIndex index_labelled_shards(const std::string& path, const std::vector<std::string>& expected, int threads) {
+  ShardIndex index = index_all(path, /*labelled=*/true, threads);
+  const bool named = !index.classes.empty();
+  const auto limit = static_cast<int64_t>(named              ? index.classes.size()
+                                          : expected.empty() ? kMaxClasses
+                                                             : expected.size());
+  for (size_t i = 0; i < index.labels.size(); ++i) {
+    if (index.labels[i] < 0)
+      input_error("{} has no label; put its class into a .cls file of the same name", printable(index.names[i], 200));
+    if (index.labels[i] >= limit)
+      input_error("{} has label {} but {} {} classes, 0 .. {}; correct its .cls file", printable(index.names[i], 200),
+                  index.labels[i],
+                  named              ? "the shards name"
+                  : expected.empty() ? "there can be at most"
+                                     : "the model knows",
+                  limit, limit - 1);
+  }
+  if (named && !expected.empty()) {
+    check_classes(path, "class", "classes", index.classes, expected);
+    std::vector<int64_t> place;
+    for (const std::string& name : index.classes)
+      place.push_back(std::find(expected.begin(), expected.end(), name) - expected.begin());
+    for (int64_t& label : index.labels) label = place[static_cast<size_t>(label)];
+  }
+  if (!expected.empty()) {
+    index.classes = expected;
+  } else if (!named) {
+    index.classes = numbered_classes(*std::max_element(index.labels.begin(), index.labels.end()) + 1);
+  }
+  return index;
+}
+
+}  // namespace tributary

@@ -1,0 +1,159 @@
+#include "tributary/data/image/decode_jpeg.h"
+
+#include <fmt/format.h>
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+// jpeglib.h needs FILE declared before it, jerror.h needs jpeglib.h.
+#include <jpeglib.h>
+
+#include <jerror.h>
+
+#include "tributary/data/image/exif.h"
+
+namespace tributary {
+namespace {
+
+// A progressive file of a few kilobytes can hold scans enough to keep a core busy for minutes; real ones hold about 10.
+constexpr int kMaxScans = 500;
+
+// libjpeg reports errors by a callback that must not return: it notes the reason and jumps back.
+struct JpegErrors {
+  jpeg_error_mgr manager;  // first: libjpeg hands out a pointer to it
+  std::jmp_buf jump;
+  char reason[JMSG_LENGTH_MAX + 32];
+};
+
+[[noreturn]] void fail(j_common_ptr info) {
+  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
+  switch (errors->manager.msg_code) {
+    case JWRN_JPEG_EOF:
+    case JERR_INPUT_EMPTY:
+    case JERR_INPUT_EOF:
+      std::snprintf(errors->reason, sizeof errors->reason, "truncated JPEG");
+      break;
+    default: {
+      char message[JMSG_LENGTH_MAX];
+      errors->manager.format_message(info, message);
+      std::snprintf(errors->reason, sizeof errors->reason, "corrupt JPEG: %s", message);
+    }
+  }
+  std::longjmp(errors->jump, 1);
+}
+
+// Warnings that mean lost pixels are errors; those about odd but harmless markers are not.
+void on_message(j_common_ptr info, int level) {
+  if (level >= 0) return;
+  switch (info->err->msg_code) {
+    case JWRN_JPEG_EOF:
+    case JWRN_HIT_MARKER:
+    case JWRN_HUFF_BAD_CODE:
+    case JWRN_ARITH_BAD_CODE:
+    case JWRN_MUST_RESYNC:
+    case JWRN_BOGUS_PROGRESSION:
+      fail(info);
+    default:
+      return;
+  }
+}
+
+void on_progress(j_common_ptr info) {
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
+  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
+  std::snprintf(errors->reason, sizeof errors->reason, "corrupt JPEG: more than %d scans", kMaxScans);
+  std::longjmp(errors->jump, 1);
+}
+
+// Ink, stored inverted as Adobe does and Pillow assumes, to light: each colour is (1 - ink) * (1 - black), rounded as
+// Pillow rounds it.
+void inverted_cmyk_to_rgb(const uint8_t* cmyk, int width, uint8_t* rgb) {
+  for (int x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
+    const int white = cmyk[3];
+    for (int c = 0; c < 3; ++c) {
+      const int product = (255 - cmyk[c]) * white + 128;
+      rgb[c] = static_cast<uint8_t>(white - ((product + (product >> 8)) >> 8));
+    }
+  }
+}
+
+// One JPEG being read. Each step returns false after an error; the functions that libjpeg may jump back into hold no
+// object that would need a destructor.
+class JpegReader {
+ public:
+  JpegReader() = default;
+  JpegReader(const JpegReader&) = delete;
+  JpegReader& operator=(const JpegReader&) = delete;
+  ~JpegReader() { jpeg_destroy_decompress(&info_); }
+
+  bool read_header(std::span<const uint8_t> bytes) {
+    info_.err = jpeg_std_error(&errors_.manager);
+    errors_.manager.error_exit = fail;
+    errors_.manager.emit_message = on_message;
+    progress_.progress_monitor = on_progress;
+    if (setjmp(errors_.jump) != 0) return false;
+    jpeg_create_decompress(&info_);
+    info_.progress = &progress_;
+    jpeg_mem_src(&info_, bytes.data(), static_cast<unsigned long>(bytes.size()));
+    jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xffff);
+    jpeg_read_header(&info_, TRUE);
+    return true;
+  }
+
+  // Reads all pixels to `rgb`; `cmyk` is a row for the four-colour kind.
+  bool read_pixels(uint8_t* rgb, uint8_t* cmyk) {
+    if (setjmp(errors_.jump) != 0) return false;
+    info_.out_color_space = four_colours() ? JCS_CMYK : JCS_RGB;
+    jpeg_start_decompress(&info_);
+    while (info_.output_scanline < info_.output_height) {
+      uint8_t* row = rgb + size_t{3} * info_.output_width * info_.output_scanline;
+      JSAMPROW target = four_colours() ? cmyk : row;
+      jpeg_read_scanlines(&info_, &target, 1);
+      if (four_colours()) inverted_cmyk_to_rgb(cmyk, width(), row);
+    }
+    jpeg_finish_decompress(&info_);
+    return true;
+  }
+
+  int orientation() const {
+    for (const jpeg_marker_struct* marker = info_.marker_list; marker != nullptr; marker = marker->next) {
+      if (marker->data_length >= 6 && std::memcmp(marker->data, "Exif\0", 6) == 0)
+        return exif_orientation({marker->data, marker->data_length});
+    }
+    return 1;
+  }
+
+  int height() const { return static_cast<int>(info_.image_height); }
+  int width() const { return static_cast<int>(info_.image_width); }
+  int components() const { return info_.num_components; }
+  bool four_colours() const { return info_.num_components == 4; }
+  PictureError error() const { return PictureError(errors_.reason); }
+
+ private:
+  jpeg_decompress_struct info_ = {};
+  jpeg_progress_mgr progress_ = {};
+  JpegErrors errors_ = {};
+};
+
+}  // namespace
+
+Picture decode_jpeg(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory) {
+  JpegReader reader;
+  if (!reader.read_header(bytes)) throw reader.error();
+  check_picture_size(reader.height(), reader.width(), limits);
+  if (reader.components() != 1 && reader.components() != 3 && reader.components() != 4)
+    throw PictureError(fmt::format("JPEG of {} colour components", reader.components()));
+
+  Picture picture{reader.height(), reader.width(), std::move(memory)};
+  picture.rgb.resize(static_cast<size_t>(picture.row_bytes() * picture.height));
+  std::vector<uint8_t> cmyk(reader.four_colours() ? size_t{4} * static_cast<size_t>(picture.width) : 0);
+  const int orientation = reader.orientation();  // libjpeg forgets the markers with the last row
+  if (!reader.read_pixels(picture.rgb.data(), cmyk.data())) throw reader.error();
+  return turn_upright(std::move(picture), orientation);
+}
+
+}  // namespace tributary

@@ -1,0 +1,14 @@
+// PNG to RGB through libpng: decode_picture's part for PNG.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tributary/data/image/picture.h"
+
+namespace tributary {
+
+Picture decode_png(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory = {});
+
+}  // namespace tributary

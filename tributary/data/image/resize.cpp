@@ -1,0 +1,117 @@
+#include "tributary/data/image/resize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "tributary/base/error.h"
+
+namespace tributary {
+namespace {
+
+// 8 bits for the pixel and 2 to spare in 32 bits leave 22 for the weight.
+constexpr int kWeightBits = 32 - 8 - 2;
+constexpr int32_t kHalf = int32_t{1} << (kWeightBits - 1);
+
+// The source pixels that make one output pixel: `count` of them from `first` on.
+struct Window {
+  int first;
+  int count;
+  size_t weights;  // where its weights begin in Filter::weights
+};
+
+struct Filter {
+  std::vector<Window> windows;   // one an output pixel
+  std::vector<int32_t> weights;  // fixed point, kWeightBits behind the point; a window's sum to about 1
+};
+
+// The triangle filter from `in_size` to `out_size` pixels. Every output pixel's centre is mapped to the source; weights
+// fall linearly from there and reach zero at one source pixel's distance, or one output pixel's if that is farther.
+Filter triangle_filter(int in_size, int out_size) {
+  const double scale = static_cast<double>(in_size) / out_size;
+  const double reach = std::max(scale, 1.0);
+  Filter filter;
+  filter.windows.reserve(static_cast<size_t>(out_size));
+  filter.weights.reserve(static_cast<size_t>(out_size) * (2 * static_cast<size_t>(std::ceil(reach)) + 1));
+  std::vector<double> exact;
+  for (int out = 0; out < out_size; ++out) {
+    const double centre = (out + 0.5) * scale;
+    const int first = std::max(0, static_cast<int>(centre - reach + 0.5));
+    const int end = std::min(in_size, static_cast<int>(centre + reach + 0.5));
+    exact.clear();
+    double total = 0;
+    for (int in = first; in < end; ++in) {
+      const double distance = std::abs((in - centre + 0.5) * (1.0 / reach));
+      exact.push_back(distance < 1 ? 1 - distance : 0);
+      total += exact.back();
+    }
+    filter.windows.push_back({first, end - first, filter.weights.size()});
+    for (const double weight : exact)
+      filter.weights.push_back(
+          static_cast<int32_t>(0.5 + (total != 0 ? weight / total : weight) * (int32_t{1} << kWeightBits)));
+  }
+  return filter;
+}
+
+uint8_t to_pixel(int32_t sum) {
+  return static_cast<uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
+}
+
+Picture resize_rows(const Picture& picture, int width) {
+  const Filter filter = triangle_filter(picture.width, width);
+  Picture result{picture.height, width, {}};
+  result.rgb.resize(static_cast<size_t>(result.row_bytes() * result.height));
+  uint8_t* out = result.rgb.data();
+  for (int y = 0; y < picture.height; ++y) {
+    const uint8_t* row = picture.rgb.data() + picture.row_bytes() * y;
+    for (const Window& window : filter.windows) {
+      const uint8_t* in = row + int64_t{3} * window.first;
+      const int32_t* weight = filter.weights.data() + window.weights;
+      int32_t red = kHalf, green = kHalf, blue = kHalf;
+      for (int i = 0; i < window.count; ++i, in += 3) {
+        red += weight[i] * in[0];
+        green += weight[i] * in[1];
+        blue += weight[i] * in[2];
+      }
+      *out++ = to_pixel(red);
+      *out++ = to_pixel(green);
+      *out++ = to_pixel(blue);
+    }
+  }
+  return result;
+}
+
+Picture resize_columns(const Picture& picture, int height) {
+  const Filter filter = triangle_filter(picture.height, height);
+  Picture result{height, picture.width, {}};
+  const auto row_bytes = static_cast<size_t>(picture.row_bytes());
+  result.rgb.resize(row_bytes * static_cast<size_t>(height));
+  uint8_t* out = result.rgb.data();
+  // Whole rows are added up at a time: memory is read in order, and the inner loop has no dependence.
+  std::vector<int32_t> sums(row_bytes);
+  for (const Window& window : filter.windows) {
+    std::fill(sums.begin(), sums.end(), kHalf);
+    for (int i = 0; i < window.count; ++i) {
+      const int32_t weight = filter.weights[window.weights + static_cast<size_t>(i)];
+      const uint8_t* in = picture.rgb.data() + row_bytes * static_cast<size_t>(window.first + i);
+      for (size_t x = 0; x < row_bytes; ++x) sums[x] += weight * in[x];
+    }
+    for (size_t x = 0; x < row_bytes; ++x) out[x] = to_pixel(sums[x]);
+    out += row_bytes;
+  }
+  return result;
+}
+
+}  // namespace
+
+Picture resize_bilinear(const Picture& picture, int height, int width) {
+  TRIBUTARY_CHECK(height > 0 && width > 0 && picture.height > 0 && picture.width > 0, "resize {} x {} to {} x {}",
+                  picture.width, picture.height, width, height);
+  if (picture.width == width && picture.height == height) return picture;
+  if (picture.width == width) return resize_columns(picture, height);
+  if (picture.height == height) return resize_rows(picture, width);
+  return resize_columns(resize_rows(picture, width), height);
+}
+
+}  // namespace tributary

@@ -1,0 +1,80 @@
+#include "tributary/device/device.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <torch/cuda.h>
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+#ifdef TRIBUTARY_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <cuda_runtime_api.h>
+#endif
+
+#include "tributary/base/error.h"
+#include "tributary/base/threads.h"
+
+namespace tributary {
+
+torch::Device resolve_device(DeviceChoice choice) {
+  const bool available = torch::cuda::is_available();
+  if (choice == DeviceChoice::kCuda && !available)
+    input_error("--device cuda: no usable GPU here (or a LibTorch without CUDA); use --device cpu");
+  if (choice == DeviceChoice::kCpu || !available) return torch::Device(torch::kCPU);
+  at::globalContext().setBenchmarkCuDNN(true);  // shapes hardly change, so the fastest algorithms are worth a search
+  return torch::Device(torch::kCUDA, 0);
+}
+
+Tensor upload(const Tensor& host, torch::Device device) {
+  return device.is_cuda() ? host.pin_memory().to(device, /*non_blocking=*/true) : host;
+}
+
+void synchronise(torch::Device device) {
+  if (device.is_cuda()) torch::cuda::synchronize();
+}
+
+bool is_out_of_gpu_memory(const std::exception& error) {
+  const std::string_view what = error.what();
+  return what.find("out of memory") != std::string_view::npos || what.find("ALLOC_FAILED") != std::string_view::npos;
+}
+
+#ifdef TRIBUTARY_CUDA
+void release_cached_memory(torch::Device device) {
+  if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
+}
+
+int64_t free_memory(torch::Device device) {
+  if (device.is_cpu()) return std::numeric_limits<int64_t>::max();
+  size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  return static_cast<int64_t>(free);
+}
+
+int64_t peak_memory(torch::Device device) {
+  if (device.is_cpu()) return 0;
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+  return stats.reserved_bytes[0].peak;
+}
+#else
+void release_cached_memory(torch::Device) {}
+
+int64_t free_memory(torch::Device) {
+  return std::numeric_limits<int64_t>::max();
+}
+
+int64_t peak_memory(torch::Device) {
+  return 0;
+}
+#endif
+
+int set_threads(int threads) {
+  // Torch counts cores only; on small machines the second thread of a core is well worth using.
+  constexpr int kSmall = 8;
+  if (threads == 0) threads = std::max(at::get_num_threads(), std::min(hardware_threads(), kSmall));
+  at::set_num_threads(threads);
+  return at::get_num_threads();
+}
+
+}  // namespace tributary

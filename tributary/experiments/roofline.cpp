@@ -1,0 +1,122 @@
+#include "tributary/experiments/roofline.h"
+
+#include <algorithm>
+
+#include "tributary/device/device.h"
+#include "tributary/experiments/synthetic.h"
+
+namespace tributary {
+namespace {
+
+// The size of a value: channels, and pixels a side (1 where it is flat).
+struct Extent {
+  double channels, side;
+  double count() const { return channels * side * side; }
+};
+
+double windows(double side, int64_t kernel, int64_t stride, int64_t padding) {
+  const int64_t whole = (static_cast<int64_t>(side) + 2 * padding - kernel) / stride + 1;
+  return static_cast<double>(whole);
+}
+
+// Fills in the work of a layer and gives the size of what comes out.
+struct Measure {
+  Extent in;
+  bool first;     // nothing before it learns
+  bool training;  // BatchNorm over the batch
+  LayerWork& work;
+
+  Extent multiply(Extent out, double products) const {
+    work.flops = 2 * products;
+    work.values = in.count() + out.count();
+    work.backward_flops = (first ? 1 : 2) * work.flops;
+    work.backward_values = (first ? 1 : 2) * (in.count() + out.count());
+    return out;
+  }
+  Extent move(Extent out, double forward, double backward) const {
+    work.values = forward;
+    work.backward_values = backward;
+    return out;
+  }
+
+  Extent operator()(const Conv2d& layer) const {
+    const int64_t kernel = layer.weight.size(2);
+    const Extent out{static_cast<double>(layer.weight.size(0)), windows(in.side, kernel, layer.stride, layer.padding)};
+    return multiply(out, out.side * out.side * static_cast<double>(layer.weight.numel()));
+  }
+  Extent operator()(const Linear& layer) const {
+    return multiply({static_cast<double>(layer.weight.size(0)), 1}, static_cast<double>(layer.weight.numel()));
+  }
+  // Statistics first, then the values themselves: in training everything is read twice.
+  Extent operator()(const BatchNorm&) const { return move(in, (training ? 3 : 2) * in.count(), 5 * in.count()); }
+  Extent operator()(const Relu&) const { return move(in, 2 * in.count(), 3 * in.count()); }
+  Extent operator()(const MaxPool& pool) const {
+    const Extent out{in.channels, windows(in.side, pool.kernel, pool.stride, pool.padding)};
+    return move(out, in.count() + out.count(), in.count() + out.count());
+  }
+  Extent operator()(const AveragePool& pool) const {
+    const Extent out{in.channels, static_cast<double>(pool.size)};
+    return move(out, in.count() + out.count(), in.count() + out.count());
+  }
+  Extent operator()(const Add&) const { return move(in, 3 * in.count(), 3 * in.count()); }
+  Extent operator()(const Flatten&) const { return {in.count(), 1}; }
+  Extent operator()(const Dropout&) const { return move(in, 2 * in.count(), 2 * in.count()); }
+};
+
+// Seconds of one `work` on the device, the median of five.
+template <typename Work>
+double timed(torch::Device device, Work work) {
+  std::vector<double> seconds;
+  for (int i = 0; i < 6; ++i) {
+    synchronise(device);
+    seconds.push_back(seconds_of([&] {
+      work();
+      synchronise(device);
+    }));
+  }
+  seconds.erase(seconds.begin());  // the first pays for memory and choices
+  return median(seconds);
+}
+
+}  // namespace
+
+DevicePeak measure_peak(torch::Device device, bool bfloat16) {
+  torch::NoGradGuard no_grad;
+  const int64_t side = device.is_cuda() ? 8192 : 1024;
+  const int64_t bytes = device.is_cuda() ? int64_t{1} << 30 : int64_t{1} << 27;
+  const auto options = at::device(device).dtype(bfloat16 ? torch::kBFloat16 : torch::kFloat32);
+  const Tensor a = torch::ones({side, side}, options), b = torch::ones({side, side}, options);
+  Tensor product = torch::empty({side, side}, options);
+  const Tensor from = torch::zeros({bytes / 4}, at::device(device).dtype(torch::kFloat32));
+  const Tensor to = torch::empty_like(from);
+  const double multiplying = timed(device, [&] { at::mm_out(product, a, b); });
+  const double copying = timed(device, [&] { to.copy_(from); });
+  const auto n = static_cast<double>(side);
+  return {2 * n * n * n / multiplying, 2 * static_cast<double>(bytes) / copying};
+}
+
+std::vector<LayerWork> work_of(const Network& network, int64_t size, bool training) {
+  std::vector<Extent> values = {{3, static_cast<double>(size)}};
+  std::vector<LayerWork> work;
+  for (const Layer& layer : network.layers()) {
+    work.emplace_back();
+    const Measure measure{values[static_cast<size_t>(layer.inputs.front())], layer.inputs.front() == 0, training,
+                          work.back()};
+    values.push_back(std::visit(measure, layer.kind));
+  }
+  return work;
+}
+
+double roofline(const std::vector<LayerWork>& work, const DevicePeak& peak, int64_t bytes_a_value, bool backward) {
+  const auto longer = [&](double flops, double values) {
+    return std::max(flops / peak.flops, values * static_cast<double>(bytes_a_value) / peak.bytes);
+  };
+  double seconds = 0;
+  for (const LayerWork& layer : work) {
+    seconds += longer(layer.flops, layer.values);
+    if (backward) seconds += longer(layer.backward_flops, layer.backward_values);
+  }
+  return 1 / seconds;
+}
+
+}  // namespace tributary

@@ -1,0 +1,159 @@
+#include "tributary/experiments/speed.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tributary/base/memory.h"
+#include "tributary/device/device.h"
+#include "tributary/experiments/decode_speed.h"
+#include "tributary/experiments/roofline.h"
+#include "tributary/experiments/synthetic.h"
+#include "tributary/methods/selective/selective.h"
+#include "tributary/methods/selective/step_runner.h"
+#include "tributary/model/backbone.h"
+#include "tributary/train/evaluate.h"
+
+namespace tributary {
+namespace {
+
+constexpr int kTimings = 5;
+
+// Seconds that `work` takes on the device, the median of several times.
+template <typename Work>
+double seconds_on(torch::Device device, Work work) {
+  std::vector<double> seconds;
+  for (int i = 0; i < kTimings; ++i) {
+    synchronise(device);
+    seconds.push_back(seconds_of([&] {
+      work();
+      synchronise(device);
+    }));
+  }
+  return median(seconds);
+}
+
+// Half of the pictures confident, the others not.
+Selection half(int64_t count, int64_t classes, torch::Device device) {
+  const Tensor all = torch::arange(count, at::device(device).dtype(torch::kInt64));
+  return {all.remainder(classes), all.narrow(0, 0, count / 2), all.narrow(0, count / 2, count - count / 2)};
+}
+
+// Pictures that go through a source in training a second.
+double training_speed(Ensemble& ensemble, const DeviceImages& images, const SpeedOptions& options, bool cuda_graph) {
+  SelectiveOptions method;
+  method.batch = options.batch;
+  method.precision = options.precision;
+  method.cuda_graph = cuda_graph;
+  StepRunner runner(ensemble, images, method);
+  const OwnStream stream(images.device());
+  runner.begin_round(half(images.size(), options.classes, images.device()));
+  uint64_t number = 0;
+  const auto run = [&](int64_t steps) {
+    for (int64_t i = 0; i < steps; ++i) {
+      Random random(2, Purpose::kShuffle, {++number});
+      const auto positions = [&] {
+        Tensor index = torch::empty({options.batch}, torch::kInt64);
+        for (int64_t k = 0; k < options.batch; ++k) index.data_ptr<int64_t>()[k] = random.below(images.size() / 2);
+        return index;
+      };
+      const StepRandom draws{random.child(0), random.child(1), random.child(2), random.child(3)};
+      runner.run(runner.plan({positions(), positions()}, draws, 0.1));
+    }
+  };
+  run(5);
+  const double seconds = seconds_on(images.device(), [&] { run(options.steps); });
+  return static_cast<double>(3 * options.batch * options.sources * options.steps) / seconds;
+}
+
+// Where the time of a short adaptation goes.
+class Phases : public Observer {
+ public:
+  void on_round(const RoundEvent& event) override {
+    seconds_ += event.seconds;
+    if (event.round > 0) training_ += event.phases.training;
+    evaluation_ += event.phases.evaluation;
+    weights_ += event.phases.weights;
+    labels_ += event.phases.labels;
+  }
+  nlohmann::json shares() const {
+    return {{"seconds", seconds_},
+            {"training", training_ / seconds_},
+            {"evaluation", evaluation_ / seconds_},
+            {"weights", weights_ / seconds_},
+            {"labels", labels_ / seconds_}};
+  }
+
+ private:
+  double seconds_ = 0, training_ = 0, evaluation_ = 0, weights_ = 0, labels_ = 0;
+};
+
+nlohmann::json phases_of(Ensemble& ensemble, const ImageSet& images, const SpeedOptions& options) {
+  SelectiveOptions method;
+  method.batch = options.batch;
+  method.precision = options.precision;
+  method.rounds = 3;
+  method.inner_epochs = 1;
+  Phases phases;
+  SelectiveSelfTraining(method).adapt(ensemble, images, phases);
+  return phases.shares();
+}
+
+nlohmann::json against(double reached, double bound) {
+  return {{"pictures_per_second", reached}, {"bound", bound}, {"share", reached / bound}};
+}
+
+}  // namespace
+
+void declare(OptionTable& table, SpeedOptions& options) {
+  const std::string section = "speed";
+  table.text(section, "architecture", &options.architecture,
+             "network of every source; resnet50 on a GPU and dtn on a CPU if not given");
+  table.integer(section, "sources", &options.sources, 1, 64, "sources");
+  table.integer(section, "batch", &options.batch, 2, 65536, "pictures a batch");
+  table.integer(section, "classes", &options.classes, 2, 65536, "classes");
+  table.integer(section, "pictures", &options.pictures, 8, 1000000, "pictures in memory");
+  table.integer(section, "steps", &options.steps, 0, 100000,
+                "training steps a measurement; 0 takes 50 on a GPU and 5 on a CPU");
+  table.text(section, "jpegs", &options.jpegs, "folder of JPEGs to time decoding with; drawn ones if not given");
+  declare(table, section, options.precision);
+}
+
+nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int threads) {
+  const bool gpu = device.is_cuda();
+  if (options.architecture.empty()) options.architecture = gpu ? "resnet50" : "dtn";
+  if (options.steps == 0) options.steps = gpu ? 50 : 5;
+  const bool bfloat16 = gpu && is_mixed(options.precision);
+  Ensemble ensemble = random_sources(options.architecture, options.sources, options.classes);
+  ensemble.to(device);
+  const ImageSet pictures = random_pictures(options.pictures, ensemble.preprocessing());
+  const DeviceImages images(pictures, device);
+  SourceModel& first = ensemble.sources.front();
+
+  const DecodeSpeed decode = measure_decoding(jpegs_for_timing(options.jpegs, options.pictures), threads);
+  const Backbone backbone = make_backbone(options.architecture, first.info().first_stride, std::nullopt);
+  const DevicePeak peak = measure_peak(device, bfloat16);
+  const auto bound = [&](bool training) {
+    return roofline(work_of(backbone.network, ensemble.preprocessing().size, training), peak, bfloat16 ? 2 : 4,
+                    training);
+  };
+  evaluate(first, images, bfloat16);
+  const double evaluation = seconds_on(device, [&] { evaluate(first, images, bfloat16); });
+  const double eager = training_speed(ensemble, images, options, false);
+  nlohmann::json result = {{"device", device.str()},
+                           {"architecture", options.architecture},
+                           {"sources", options.sources},
+                           {"batch", options.batch},
+                           {"precision", bfloat16 ? "bfloat16" : "float32"},
+                           {"threads", threads},
+                           {"peak", {{"teraflops", peak.flops / 1e12}, {"gigabytes_per_second", peak.bytes / 1e9}}},
+                           {"decode", against(decode.ours, decode.libjpeg)},
+                           {"evaluate", against(static_cast<double>(options.pictures) / evaluation, bound(false))},
+                           {"train_eager", against(eager, bound(true))}};
+  if (CudaGraph::possible(device))
+    result["train_recorded"] = against(training_speed(ensemble, images, options, true), bound(true));
+  result["phases"] = phases_of(ensemble, pictures, options);
+  result["memory"] = {{"host_gib", static_cast<double>(peak_memory()) / kGibibyte}};
+  if (gpu) result["memory"]["gpu_gib"] = static_cast<double>(peak_memory(device)) / kGibibyte;
+  return result;
+}
+
+}  // namespace tributary

@@ -1,0 +1,119 @@
+#include "tributary/io/model_info.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tributary/base/error.h"
+#include "tributary/base/text.h"
+
+namespace tributary {
+namespace {
+
+using nlohmann::json;
+
+void check(const ModelInfo& info) {
+  if (info.architecture.empty()) throw std::runtime_error("no architecture");
+  if (info.classes.size() < 2) throw std::runtime_error(fmt::format("{} classes", info.classes.size()));
+  if (std::set<std::string>(info.classes.begin(), info.classes.end()).size() != info.classes.size())
+    throw std::runtime_error("a class name twice");
+  const Preprocessing& preprocessing = info.preprocessing;
+  if (preprocessing.size < 1 || preprocessing.size > preprocessing.resize || preprocessing.resize > 4096)
+    throw std::runtime_error(fmt::format("input size {} of {}", preprocessing.size, preprocessing.resize));
+  if (info.feature_width < 1 || info.feature_width > 65536)
+    throw std::runtime_error(fmt::format("feature width {}", info.feature_width));
+  if (!(info.bottleneck_dropout >= 0 && info.bottleneck_dropout < 1))
+    throw std::runtime_error("dropout outside [0, 1)");
+  for (int c = 0; c < 3; ++c)
+    if (!std::isfinite(info.normalisation.mean[c]) || !(info.normalisation.deviation[c] > 0) ||
+        !std::isfinite(info.normalisation.deviation[c]))
+      throw std::runtime_error("normalisation that is not a finite mean and a positive deviation");
+}
+
+// One of two values by name; the first where the key is missing, as in files that knew no other.
+template <typename Enum>
+Enum choice(const json& object, const char* key, std::pair<const char*, Enum> first,
+            std::pair<const char*, Enum> second) {
+  const std::string name = object.value(key, std::string(first.first));
+  if (name == first.first) return first.second;
+  if (name == second.first) return second.second;
+  throw std::runtime_error(fmt::format("{} '{}'", key, name));
+}
+
+// A size. JSON's 1e300 is a number too, but none that an integer could take.
+int whole(const json& value) {
+  const int64_t number = value.is_number_integer() ? value.get<int64_t>() : -1;
+  if (number < 0 || number > std::numeric_limits<int>::max())
+    throw std::runtime_error("a size that is not a whole number in range");
+  return static_cast<int>(number);
+}
+
+ModelInfo info_from(const json& object) {
+  ModelInfo info;
+  info.name = object.at("name");
+  info.architecture = object.at("architecture");
+  info.classes = object.at("classes").get<std::vector<std::string>>();
+  info.preprocessing.size = whole(object.at("input_size"));
+  info.preprocessing.resize = object.contains("resize") ? whole(object.at("resize")) : info.preprocessing.size;
+  info.preprocessing.keep_aspect = object.value("keep_aspect", false);
+  info.normalisation.mean = object.at("mean");
+  info.normalisation.deviation = object.at("deviation");
+  info.bottleneck = object.value("bottleneck", true);
+  info.feature_width = whole(object.at("feature_width"));
+  info.bottleneck_dropout = object.at("bottleneck_dropout");
+  info.classifier = choice<ClassifierKind>(object, "classifier", {"weight_norm", ClassifierKind::kWeightNorm},
+                                           {"linear", ClassifierKind::kLinear});
+  info.first_stride = choice<FirstStride>(object, "stride", {"3x3", FirstStride::kIn3x3}, {"1x1", FirstStride::kIn1x1});
+  info.last_layer = object.value("last_layer", std::string());
+  check(info);
+  return info;
+}
+
+// The error of any of the above names what the file says, which may hold anything.
+[[noreturn]] void senseless(const std::string& file, const std::exception& error) {
+  input_error("{}: its description of the model makes no sense ({}); write it again with: tributary train", file,
+              printable(error.what(), 200));
+}
+
+}  // namespace
+
+std::string to_json(const ModelInfo& info) {
+  json object = {{"name", info.name},
+                 {"architecture", info.architecture},
+                 {"classes", info.classes},
+                 {"input_size", info.preprocessing.size},
+                 {"resize", info.preprocessing.resize},
+                 {"keep_aspect", info.preprocessing.keep_aspect},
+                 {"mean", info.normalisation.mean},
+                 {"deviation", info.normalisation.deviation},
+                 {"bottleneck", info.bottleneck},
+                 {"feature_width", info.feature_width},
+                 {"bottleneck_dropout", info.bottleneck_dropout},
+                 {"classifier", info.classifier == ClassifierKind::kWeightNorm ? "weight_norm" : "linear"},
+                 {"stride", info.first_stride == FirstStride::kIn3x3 ? "3x3" : "1x1"}};
+  if (!info.last_layer.empty()) object["last_layer"] = info.last_layer;
+  return object.dump();
+}
+
+ModelInfo model_info_from_json(const std::string& text, const std::string& file) {
+  try {
+    return info_from(json::parse(text));
+  } catch (const std::exception& error) {
+    senseless(file, error);
+  }
+}
+
+std::vector<ModelInfo> model_infos_from_json(const std::string& text, const std::string& file) {
+  std::vector<ModelInfo> infos;
+  try {
+    const json list = json::parse(text);
+    if (!list.is_array() || list.empty()) throw std::runtime_error("no list of sources");
+    for (const json& object : list) infos.push_back(info_from(object));
+  } catch (const std::exception& error) {
+    senseless(file, error);
+  }
+  return infos;
+}
+
+}  // namespace tributary

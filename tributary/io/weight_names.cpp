@@ -1,0 +1,94 @@
+#include "tributary/io/weight_names.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace tributary {
+namespace {
+
+using Renaming = std::pair<std::string_view, std::string_view>;
+
+// Prefixes, the first that fits is replaced. What fits none belongs to the backbone.
+constexpr std::array<Renaming, 18> kRenamings = {{
+    {"backbone.", "backbone."},
+    {"bottleneck.linear.", "bottleneck.linear."},
+    {"bottleneck.bn.", "bottleneck.bn."},
+    {"bottleneck.", "bottleneck.linear."},
+    {"bn.", "bottleneck.bn."},
+    {"fc.parametrizations.weight.original0", "classifier.weight_g"},
+    {"fc.parametrizations.weight.original1", "classifier.weight_v"},
+    {"fc.", "classifier."},
+    {"classifier.weight", "classifier.weight"},
+    {"classifier.bias", "classifier.bias"},
+    {"classifier.6.", "classifier."},  // of VGG, whose other linear layers belong to the backbone
+    {"classifier.0.", "backbone.classifier.0."},
+    {"classifier.3.", "backbone.classifier.3."},
+    {"classifier.classifier0.", "backbone.classifier.0."},
+    {"classifier.classifier3.", "backbone.classifier.3."},
+    {"classifier.classifier6.", "classifier."},
+    {"classifier.", "classifier."},
+    {"", "backbone."},
+}};
+
+const std::vector<int64_t>* shape_of(const ShapeMap& shapes, const std::string& name) {
+  const auto found = shapes.find(name);
+  return found == shapes.end() ? nullptr : &found->second;
+}
+
+// Blocks "backbone.layerN.0", "backbone.layerN.1", ..
+std::array<int, 4> residual_depth(const ShapeMap& shapes) {
+  std::array<int, 4> depth = {};
+  for (int stage = 0; stage < 4; ++stage) {
+    const std::string prefix = "backbone.layer" + std::to_string(stage + 1) + ".";
+    while (shapes.count(prefix + std::to_string(depth[stage]) + ".conv1.weight") > 0) ++depth[stage];
+  }
+  return depth;
+}
+
+std::string recognise_resnet(const ShapeMap& shapes) {
+  const std::array<int, 4> depth = residual_depth(shapes);
+  const auto is = [&](std::array<int, 4> other) { return depth == other; };
+  if (shape_of(shapes, "backbone.layer1.0.conv3.weight") == nullptr)
+    return is({2, 2, 2, 2}) ? "resnet18" : is({3, 4, 6, 3}) ? "resnet34" : "";
+  const std::vector<int64_t>* middle = shape_of(shapes, "backbone.layer1.0.conv2.weight");
+  if (middle == nullptr || middle->size() != 4) return "";
+  const auto [out, in] = std::pair((*middle)[0], (*middle)[1]);
+  if (out == 64 && in == 64)
+    return is({3, 4, 6, 3}) ? "resnet50" : is({3, 4, 23, 3}) ? "resnet101" : is({3, 8, 36, 3}) ? "resnet152" : "";
+  if (out == 128 && in == 4 && is({3, 4, 6, 3})) return "resnext50_32x4d";
+  if (out == 256 && in == 8 && is({3, 4, 23, 3})) return "resnext101_32x8d";
+  if (out == 256 && in == 4 && is({3, 4, 23, 3})) return "resnext101_64x4d";
+  return "";
+}
+
+std::string recognise_vgg(const ShapeMap& shapes) {
+  int convolutions = 0;
+  bool norms = false;
+  for (const auto& [name, shape] : shapes) {
+    if (!name.starts_with("backbone.features.")) continue;
+    convolutions += name.ends_with(".weight") && shape.size() == 4;
+    norms = norms || name.ends_with(".running_mean");
+  }
+  if (convolutions != 13 && convolutions != 16) return "";
+  return std::string(convolutions == 13 ? "vgg16" : "vgg19") + (norms ? "_bn" : "");
+}
+
+}  // namespace
+
+std::string our_name(const std::string& theirs) {
+  for (const auto& [prefix, ours] : kRenamings)
+    if (theirs.starts_with(prefix)) return std::string(ours) + theirs.substr(prefix.size());
+  return theirs;
+}
+
+std::string recognise(const ShapeMap& shapes) {
+  if (shapes.count("backbone.conv_params.0.weight") > 0) return "dtn";
+  if (shapes.count("backbone.features.0.weight") > 0) return recognise_vgg(shapes);
+  if (shapes.count("backbone.layer1.0.conv1.weight") > 0) return recognise_resnet(shapes);
+  const std::vector<int64_t>* first = shape_of(shapes, "backbone.conv1.weight");
+  if (first != nullptr && *first == std::vector<int64_t>{20, 3, 5, 5}) return "lenet";
+  return "";
+}
+
+}  // namespace tributary

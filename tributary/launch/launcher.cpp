@@ -1,0 +1,230 @@
+#include "tributary/launch/launcher.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <map>
+
+#include "tributary/base/error.h"
+#include "tributary/base/process.h"
+#include "tributary/base/threads.h"
+#include "tributary/launch/address.h"
+
+namespace tributary {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kPeerEnded = 75;                       // known to the parent only
+constexpr const char* kMark = "TRIBUTARY_LAUNCHED";  // in the environment of what it starts
+constexpr const char* kParent = "TRIBUTARY_PARENT";  // see base/process.h
+constexpr int kNotRunnable = 127;
+
+// What execve wants: the texts, and pointers to them.
+class Texts {
+ public:
+  explicit Texts(std::vector<std::string> texts) : texts_(std::move(texts)) {
+    for (std::string& text : texts_) pointers_.push_back(text.data());
+    pointers_.push_back(nullptr);
+  }
+  Texts(const Texts&) = delete;
+  Texts& operator=(const Texts&) = delete;
+  char* const* data() const { return pointers_.data(); }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<char*> pointers_;
+};
+
+std::vector<std::string> environment_of(int64_t rank, int64_t size, int port) {
+  std::map<std::string, std::string> table;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const size_t equals = std::min(text.find('='), text.size());
+    table[text.substr(0, equals)] = text.substr(std::min(equals + 1, text.size()));
+  }
+  table["RANK"] = table["LOCAL_RANK"] = std::to_string(rank);
+  table["WORLD_SIZE"] = table["LOCAL_WORLD_SIZE"] = std::to_string(size);
+  table["MASTER_ADDR"] = "127.0.0.1";
+  table["MASTER_PORT"] = std::to_string(port);
+  table.try_emplace("OMP_NUM_THREADS", std::to_string(std::max<int64_t>(1, hardware_threads() / size)));
+  table[kMark] = "1";
+  table[kParent] = std::to_string(getpid());
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : table) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+// The signals the parent waits for, blocked while this lives so that none gets lost between two waits.
+class Signals {
+ public:
+  Signals() {
+    sigemptyset(&set_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&set_, signal);
+    sigprocmask(SIG_BLOCK, &set_, &before_);
+    struct sigaction plain {};
+    plain.sa_handler = SIG_DFL;  // were it ignored, nobody would be told how a child ended
+    sigaction(SIGCHLD, &plain, nullptr);
+  }
+  ~Signals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+  const sigset_t& before() const { return before_; }
+
+  // The next one, or 0 when the time is up; without a time it waits as long as it takes.
+  int next(const Clock::time_point* until) const {
+    for (;;) {
+      const auto left = until ? std::max(Clock::duration::zero(), *until - Clock::now()) : Clock::duration::zero();
+      const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+      const timespec time{seconds.count(), std::chrono::nanoseconds(left - seconds).count()};
+      const int signal = sigtimedwait(&set_, nullptr, until ? &time : nullptr);
+      if (signal > 0) return signal;
+      if (errno == EAGAIN) return 0;
+    }
+  }
+
+ private:
+  sigset_t set_{}, before_{};
+};
+
+// In the child, between fork and exec, where only system calls may be made.
+[[noreturn]] void become(const Launch& plan, int64_t rank, pid_t parent, char* const* arguments,
+                         char* const* environment, const sigset_t& mask) {
+  // In a group of their own, so that Ctrl-C reaches them through the parent only, and once.
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(128 + SIGTERM);
+  if (rank > 0) {
+    const int nothing = open("/dev/null", O_RDWR);
+    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(nothing, STDOUT_FILENO) < 0) _exit(kNotRunnable);
+    if (nothing > STDERR_FILENO) close(nothing);
+  }
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  execve(plan.program.c_str(), arguments, environment);
+  constexpr char kMessage[] = "tributary: a process of --processes cannot run its own program\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
+  _exit(kNotRunnable);
+}
+
+class Children {
+ public:
+  Children(const Launch& plan, const Signals& signals) : plan_(plan) {
+    const int port = free_port();
+    const Texts arguments(plan.arguments);
+    const pid_t parent = getpid();
+    for (int64_t rank = 0; rank < plan.processes; ++rank) {
+      const Texts environment(environment_of(rank, plan.processes, port));
+      const pid_t child = fork();
+      if (child == 0) become(plan, rank, parent, arguments.data(), environment.data(), signals.before());
+      if (child < 0) {
+        const int error = errno;
+        send(SIGKILL);
+        for (const pid_t started : living_) waitpid(started, nullptr, 0);
+        work_error("process {} of {} cannot be started: {}", rank + 1, plan.processes, std::strerror(error));
+      }
+      setpgid(child, child);  // as the child does: whoever comes first
+      living_.push_back(child);
+      comm_[child] = rank;
+    }
+  }
+
+  // Waits for all; see `launch`.
+  int look_after(const Signals& signals) {
+    while (!living_.empty()) {
+      const int signal = signals.next(asked_ < 2 && code_ != 0 ? &next_blow_ : nullptr);
+      if (signal == SIGCHLD)
+        reap();
+      else if (signal != 0)
+        pass_on(signal);
+      else
+        strike();
+    }
+    return code_ == kPeerEnded ? kWorkEnded : code_;
+  }
+
+ private:
+  void reap() {
+    int status = 0;
+    for (pid_t child; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
+      const auto found = std::find(living_.begin(), living_.end(), child);
+      if (found == living_.end()) continue;
+      living_.erase(found);
+      if (WIFSIGNALED(status) && !told_ && asked_ == 0)
+        std::cerr << fmt::format("tributary: rank {} was ended by signal {} ({})\n", comm_.at(child), WTERMSIG(status),
+                                 strsignal(WTERMSIG(status)));
+      note(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    }
+  }
+
+  void note(int code) {
+    if (code == 0) return;
+    if (code_ == 0) next_blow_ = Clock::now() + seconds(plan_.grace);
+    // Once they are made to end, their codes say nothing about the cause.
+    if (code_ == 0 || (code_ == kPeerEnded && asked_ == 0)) code_ = code;
+  }
+
+  void pass_on(int signal) {
+    told_ = true;
+    send(signal);
+  }
+
+  void strike() {
+    send(asked_ == 0 ? SIGTERM : SIGKILL);
+    ++asked_;
+    next_blow_ = Clock::now() + seconds(plan_.last_grace);
+  }
+
+  void send(int signal) const {
+    // What a child started itself gets no second chance either.
+    for (const pid_t child : living_) kill(signal == SIGKILL ? -child : child, signal);
+  }
+
+  static Clock::duration seconds(double count) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
+  }
+
+  const Launch& plan_;
+  std::vector<pid_t> living_;
+  std::map<pid_t, int64_t> comm_;
+  int code_ = 0;       // of the one that is taken for the cause so far
+  int asked_ = 0;      // how often the others were made to end
+  bool told_ = false;  // somebody asked all to stop
+  Clock::time_point next_blow_;
+};
+
+}  // namespace
+
+Launch own_launch(int64_t processes) {
+  Launch plan;
+  plan.processes = processes;
+  plan.program = own_program();
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  for (std::string word; std::getline(file, word, '\0');) plan.arguments.push_back(word);
+  return plan;
+}
+
+int launch(const Launch& plan) {
+  TRIBUTARY_CHECK(plan.processes > 0, "{} processes", plan.processes);
+  const Signals signals;
+  return Children(plan, signals).look_after(signals);
+}
+
+bool launched() {
+  return std::getenv(kMark) != nullptr;
+}
+
+int exit_code_for_lost_peer() {
+  return launched() ? kPeerEnded : kWorkEnded;
+}
+
+}  // namespace tributary

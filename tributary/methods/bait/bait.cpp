@@ -1,0 +1,171 @@
+// BAIT (Yang et al. 2020, "casting a BAIT"; spec 03): each source by itself, with a second classifier as a probe.
+//
+// A frozen classifier does not see which features lie on its wrong side. A copy of it, the bait, is moved away from it
+// on the pictures it is unsure of; where the two disagree, the features are then moved until they agree again. The bait
+// is thrown away in the end: the source's own classifier predicts, and the sources' probabilities are averaged.
+#include "tributary/methods/bait/bait.h"
+
+#include <algorithm>
+
+#include "tributary/adapt/information.h"
+#include "tributary/base/error.h"
+#include "tributary/device/accelerator.h"
+#include "tributary/methods/baselines.h"
+#include "tributary/model/layered_source.h"
+#include "tributary/train/batches.h"
+
+namespace tributary {
+namespace {
+
+// Of both optimisers.
+constexpr SgdOptions kSgd{/*momentum=*/0.9, /*weight_decay=*/5e-4, /*nesterov=*/true};
+
+BaitClassifier copy_of_classifier(const SourceModel& source) {
+  if (!source.layered())
+    input_error("BAIT trains a copy of the classifier and needs sources of our own layers; {} is TorchScript",
+                source.info().name);
+  return BaitClassifier(source.classifier_parameters());
+}
+
+}  // namespace
+
+double bait_rate(bool photographs, int64_t steps) {
+  constexpr double kRate = 1e-3, kWay = 0.6;
+  return photographs ? kRate : std::min(kRate, kWay / static_cast<double>(steps));
+}
+
+BaitStep::BaitStep(SourceModel& source, const BaitStepOptions& options)
+    : source_(source),
+      options_(options),
+      bait_(copy_of_classifier(source)),
+      features_optimiser_({{source.backbone_parameters(), options.rate_backbone},
+                           {source.bottleneck_parameters(), options.rate_bottleneck}},
+                          kSgd),
+      bait_optimiser_({{bait_.parameters(), options.rate_bait}}, kSgd) {
+  freeze(source_.classifier_parameters());
+}
+
+NamedTensors BaitStep::state() const {
+  return joined_state({{"bait", bait_.parameters()},
+                       {"features_optimiser", features_optimiser_.state()},
+                       {"bait_optimiser", bait_optimiser_.state()}});
+}
+
+Tensor BaitStep::cast(const Tensor& pixels, DropoutStream& dropout_stream, const Tensor& rate_factor) {
+  Tensor anchor, bait;
+  {
+    const MixedPrecision precision(options_.mixed_precision, pixels.device());
+    Tensor features;
+    {
+      // The gradient that the released code leaves in the features here is discarded before it could be used.
+      torch::NoGradGuard no_grad;
+      features = source_.features(normalise(pixels, source_.info().normalisation), &dropout_stream);
+      anchor = source_.classify(features).to(torch::kFloat32);
+    }
+    bait = bait_(features).to(torch::kFloat32);
+  }
+  const Tensor signs = uncertain_signs(entropy(anchor.softmax(1)));
+  const Tensor loss = cast_loss(head_distances(anchor, bait, options_.distance), signs, options_.cast_weight);
+  bait_optimiser_.zero_gradients();  // also of what the last bite left
+  loss.backward();
+  bait_optimiser_.step(rate_factor);
+  return loss.detach();
+}
+
+Tensor BaitStep::bite(const Tensor& pixels, DropoutStream& dropout_stream, const Tensor& rate_factor) {
+  Tensor anchor, bait;
+  {
+    // A scope of its own: weights that the one above converted are not those of the bait any more.
+    const MixedPrecision precision(options_.mixed_precision, pixels.device());
+    const Tensor features = source_.features(normalise(pixels, source_.info().normalisation), &dropout_stream);
+    anchor = source_.classify(features).to(torch::kFloat32);
+    bait = bait_(features).to(torch::kFloat32);
+  }
+  const Tensor loss = bite_loss(anchor.softmax(1), bait.softmax(1));
+  features_optimiser_.zero_gradients();
+  loss.backward();
+  features_optimiser_.step(rate_factor);
+  return loss.detach();
+}
+
+namespace {
+
+struct BaitOptions {
+  HeadDistance distance = HeadDistance::kCode;
+  double cast_weight = -1;  // negative: 10 for the code's distance, 1 for the paper's
+  double rate = 0;          // of the bait; 0: its own, see bait_rate
+};
+
+class BaitLearner : public Learner {
+ public:
+  BaitLearner(SourceModel& source, const BaitStepOptions& options) : halves_(source, options) {}
+
+  std::vector<std::string> losses() const override { return {"cast", "bite"}; }
+  int64_t dropout_streams() const override { return 2; }
+  NamedTensors state() const override { return halves_.state(); }
+
+  Tensor step(const TargetBatch& batch) override {
+    // The bite passes through the network again: its masks and statistics are part of the method.
+    const Tensor cast = halves_.cast(batch.pixels, batch.dropout_stream[0], batch.rate_factor);
+    const Tensor bite = halves_.bite(batch.pixels, batch.dropout_stream[1], batch.rate_factor);
+    return at::stack({cast, bite});
+  }
+
+ private:
+  BaitStep halves_;
+};
+
+class Bait : public LearnedMethod {
+ public:
+  Bait(const BaselineOptions& common, const BaitOptions& options) : common_(common), options_(options) {}
+
+ protected:
+  Course course(const Ensemble& ensemble, int64_t pictures) const override {
+    const bool photographs = for_photographs(ensemble);
+    Course course =
+        common_.course(ensemble, /*own_batch=*/photographs ? 128 : 64, /*own_epochs=*/photographs ? 30 : 15);
+    course.steps = course.rounds * batches_per_epoch(pictures, course.batch);
+    course.decay = false;
+    return course;
+  }
+
+  std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages&,
+                                                 const Course& course) override {
+    BaitStepOptions options;
+    options.distance = options_.distance;
+    const double own_weight = options_.distance == HeadDistance::kCode ? 10 : 1;
+    options.cast_weight = options_.cast_weight >= 0 ? options_.cast_weight : own_weight;
+    const bool photographs = for_photographs(ensemble);
+    const double own = bait_rate(photographs, course.steps);
+    options.rate_backbone = common_.backbone_rate(photographs ? own / 10 : own);
+    options.rate_bottleneck = common_.bottleneck_rate(own);
+    options.rate_bait = options_.rate > 0 ? options_.rate : own;
+    options.mixed_precision = is_mixed(course.precision);
+    std::vector<std::unique_ptr<Learner>> all;
+    for (SourceModel& source : ensemble.sources) all.push_back(std::make_unique<BaitLearner>(source, options));
+    return all;
+  }
+
+ private:
+  BaselineOptions common_;
+  BaitOptions options_;
+};
+
+}  // namespace
+
+MethodEntry bait_method() {
+  const auto options = std::make_shared<BaitOptions>();
+  return {"bait", "BAIT", "a second classifier finds doubtful features, each source by itself",
+          [options](OptionTable& table) {
+            table.choice("bait", "bait_distance", &options->distance,
+                         {{"code", HeadDistance::kCode}, {"paper", HeadDistance::kPaper}},
+                         "how BAIT measures its two classifiers' distance: as its released code or as its paper");
+            table.number("bait", "bait_cast_weight", &options->cast_weight, -1, 1e6,
+                         "weight of BAIT's cast loss; -1 takes 10 for the code's distance and 1 for the paper's");
+            table.number("bait", "bait_rate", &options->rate, 0, 1e3,
+                         "learning rate of the bait classifier; 0 takes 1e-3, for long courses on small pictures less");
+          },
+          [options](const BaselineOptions& common) { return std::make_unique<Bait>(common, *options); }};
+}
+
+}  // namespace tributary

@@ -1,0 +1,150 @@
+// DECISION (Ahmed et al., CVPR 2021; spec 06): all sources together, each as far as its weight reaches.
+//
+// The sources' logits are mixed by one weight each, sigma(w_j) brought to sum one, and the mixture is made certain and
+// diverse as SHOT makes a single source. Its labels come from every source's own centroids, found anew before each
+// round and fused by the weights as they are in each step, so that labels move with the weights.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tributary/adapt/feature_rows.h"
+#include "tributary/methods/baselines.h"
+#include "tributary/methods/decision/source_centroids.h"
+#include "tributary/methods/joint/joint_learner.h"
+#include "tributary/methods/shot/centroids.h"
+
+namespace tributary {
+namespace {
+
+enum class LabelTransform { kTrain, kTest };
+
+struct DecisionOptions {
+  double beta = -1;  // weight of the pseudo-labels; negative: 0.3 for photographs, 0.1 for digits
+  LabelTransform transform = LabelTransform::kTrain;
+  EmptyCentroid empty = EmptyCentroid::kSoft;
+};
+
+// Whether pictures changed for training are the pictures themselves.
+bool changes_nothing(const Augmentation& changes, const DeviceImages& images) {
+  if (changes.flip > 0 || changes.grey > 0 || changes.shift > 0 || changes.rotation > 0) return false;
+  const Tensor one = images.fetch(torch::zeros({1}, torch::kInt64));
+  return one.size(1) == images.crop() && one.size(2) == images.crop();
+}
+
+class DecisionLearner : public JointLearner {
+ public:
+  DecisionLearner(Ensemble& ensemble, const JointSettings& settings, Tensor raw, const DeviceImages& images,
+                  const Course& course, const DecisionOptions& options)
+      : JointLearner(ensemble, settings, {std::move(raw)}), images_(images), course_(course), options_(options) {
+    own_pass_ = options.transform == LabelTransform::kTrain && !changes_nothing(course.augmentation, images);
+    const auto classes = static_cast<int64_t>(ensemble.classes().size());
+    const auto zeros = [&](int64_t rows, int64_t columns) {
+      return torch::zeros({rows, columns}, at::device(images.device()).dtype(torch::kFloat32));
+    };
+    for (const SourceModel& source : ensemble.sources) {
+      const int64_t width = source.info().feature_width + 1;
+      rows_.push_back(zeros(images.size(), width));
+      centroids_.push_back(zeros(classes, width));
+    }
+  }
+
+  Tensor weights() const override { return sigmoid_weights(raw_.front()); }
+
+  void begin_round(int64_t round, const std::vector<Outputs>& target) override {
+    torch::NoGradGuard no_grad;
+    const std::vector<Outputs> changed = own_pass_ ? changed_outputs(round) : target;
+    for (size_t j = 0; j < changed.size(); ++j) {
+      const Tensor& features = changed[j].features;
+      if (changed[j].in_blocks)
+        for_row_blocks(features.size(0), features.size(1), [&](int64_t begin, int64_t end) {
+          rows_[j]
+              .slice(0, begin, end)
+              .copy_(with_one_normalised(rows_as_float(features, begin, end, images_.device())));
+        });
+      else
+        rows_[j].copy_(with_one_normalised(features));
+      centroids_[j].copy_(source_centroids(rows_[j], changed[j].logits.softmax(1), options_.empty));
+    }
+  }
+
+ protected:
+  Tensor labels(const Tensor& rows, const Tensor& weights) const override {
+    std::vector<Tensor> own;
+    for (const Tensor& all : rows_) own.push_back(all.index_select(0, rows));
+    return nearest_centroid(fused(own, weights), fused(centroids_, weights));
+  }
+  NamedTensors label_state() const override {
+    NamedTensors all;
+    for (size_t j = 0; j < rows_.size(); ++j) {
+      all.push_back({fmt::format("rows.{}", j), rows_[j]});
+      all.push_back({fmt::format("centroids.{}", j), centroids_[j]});
+    }
+    return all;
+  }
+
+ private:
+  // What the sources make, in evaluation, of pictures that are changed as for training: the released code looks at the
+  // target set through its training loader here, unlike SHOT.
+  std::vector<Outputs> changed_outputs(int64_t round) {
+    const MixedPrecision precision(settings_.mixed, images_.device());
+    OutputCollection outputs(ensemble_.sources, images_);
+    const int64_t batch = evaluation_batch(images_);
+    for (int64_t begin = 0; begin < images_.size(); begin += batch) {
+      const int64_t end = std::min(begin + batch, images_.size());
+      const NoAlgorithmSearch quick(end - begin != batch);
+      // Three numbers: steps draw from paths of two.
+      const Random random(course_.seed, Purpose::kAugment,
+                          {0, static_cast<uint64_t>(round), static_cast<uint64_t>(begin)});
+      const Tensor pixels = images_.augmented(torch::arange(begin, end), course_.augmentation, random);
+      const Shard own = outputs.own_rows(end - begin);
+      outputs.add(views(pixels.narrow(0, own.begin, own.count()), ensemble_.sources), end - begin);
+    }
+    return outputs.all();
+  }
+
+  const DeviceImages& images_;
+  Course course_;
+  DecisionOptions options_;
+  bool own_pass_;
+  std::vector<Tensor> rows_;       // a source each, float [n, d + 1]: g
+  std::vector<Tensor> centroids_;  // a source each, float [K, d + 1]
+};
+
+class Decision : public JointMethod {
+ public:
+  Decision(const BaselineOptions& common, const DecisionOptions& options) : JointMethod(common), options_(options) {}
+
+ protected:
+  std::unique_ptr<JointLearner> learner(Ensemble& ensemble, const DeviceImages& images, const Course& course,
+                                        JointSettings settings) const override {
+    settings.loss.labels = options_.beta >= 0 ? options_.beta : for_photographs(ensemble) ? 0.3 : 0.1;
+    Random random(course.seed, Purpose::kWeights);
+    std::vector<float> raw;
+    for (int64_t j = 0; j < ensemble.size(); ++j) raw.push_back(static_cast<float>(random.uniform(-1, 1)));
+    return std::make_unique<DecisionLearner>(ensemble, settings, trained_tensor(raw, images.device()), images, course,
+                                             options_);
+  }
+
+ private:
+  DecisionOptions options_;
+};
+
+}  // namespace
+
+MethodEntry decision_method() {
+  const auto options = std::make_shared<DecisionOptions>();
+  return {"decision", "DECISION", "one mixture of all sources with trained weights, and labels from fused centroids",
+          [options](OptionTable& table) {
+            table.number("decision", "decision_beta", &options->beta, -1, 1e6,
+                         "weight of DECISION's pseudo-labels; -1 takes 0.3 for photographs and 0.1 for digits");
+            table.choice("decision", "decision_transform", &options->transform,
+                         {{"train", LabelTransform::kTrain}, {"test", LabelTransform::kTest}},
+                         "whether DECISION finds its centroids on pictures changed as for training, as its code does");
+            table.choice("decision", "decision_empty", &options->empty,
+                         {{"soft", EmptyCentroid::kSoft}, {"zero", EmptyCentroid::kZero}},
+                         "centroid of a class that nobody has: by the predictions, or zero as in DECISION's code");
+          },
+          [options](const BaselineOptions& common) { return std::make_unique<Decision>(common, *options); }};
+}
+
+}  // namespace tributary

@@ -1,0 +1,127 @@
+#include "tributary/methods/joint/joint_learner.h"
+
+#include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+
+#include "tributary/model/layered_source.h"
+
+namespace tributary {
+namespace {
+
+std::vector<SgdGroup> groups_of(const Ensemble& ensemble, const JointSettings& settings,
+                                const std::vector<Tensor>& raw) {
+  std::vector<SgdGroup> groups;
+  for (const SourceModel& source : ensemble.sources) {
+    groups.push_back({source.backbone_parameters(), settings.rate_backbone});
+    groups.push_back({source.bottleneck_parameters(), settings.rate_bottleneck});
+  }
+  NamedTensors weights;
+  for (const Tensor& tensor : raw) weights.push_back({"source_weights", tensor});
+  groups.push_back({weights, settings.rate_weights});
+  return groups;
+}
+
+}  // namespace
+
+JointLearner::JointLearner(Ensemble& ensemble, const JointSettings& settings, std::vector<Tensor> raw)
+    : ensemble_(ensemble),
+      settings_(settings),
+      raw_(std::move(raw)),
+      optimiser_(groups_of(ensemble, settings, raw_), {}),
+      branches_(ensemble.size(), ensemble.sources.front().device()) {
+  for (SourceModel& source : ensemble_.sources) freeze(source.classifier_parameters());
+}
+
+std::vector<std::string> JointLearner::losses() const {
+  std::vector<std::string> names = {"cross_entropy", "information"};
+  if (settings_.loss.relations != 0) names.push_back("class_relations");
+  return names;
+}
+
+NamedTensors JointLearner::state() const {
+  NamedTensors all = joined_state({{"optimiser", optimiser_.state()}, {"labels", label_state()}});
+  for (size_t i = 0; i < raw_.size(); ++i) all.push_back({fmt::format("weights.{}", i), raw_[i]});
+  return all;
+}
+
+void JointLearner::each_source(const std::function<void(size_t)>& work) {
+  for (int64_t j = 0; j < ensemble_.size(); ++j) branches_.run(j, [&work, j] { work(static_cast<size_t>(j)); });
+  branches_.join();
+}
+
+std::vector<Tensor> JointLearner::exchanged(const std::vector<Tensor>& x, std::vector<DropoutStream>& dropout_stream) {
+  std::vector<Tensor> flat(x.size());
+  if (!ensemble_.by_sources()) return flat;
+  const auto shared = [&](size_t j) { return ensemble_.sources[j].sharding().by == Sharding::By::kSources; };
+  each_source([&](size_t j) {
+    const MixedPrecision precision(settings_.mixed, x[j].device());
+    SourceModel& source = ensemble_.sources[j];
+    if (shared(j) && !source.sharding().elsewhere())
+      flat[j] = source.layered()->backbone_features_alone(x[j], &dropout_stream[j]);
+  });
+  const MixedPrecision precision(settings_.mixed, x.front().device());
+  for (size_t j = 0; j < x.size(); ++j)
+    if (shared(j)) flat[j] = ensemble_.sources[j].layered()->exchange(flat[j], x[j], &dropout_stream[j]);
+  return flat;
+}
+
+Tensor JointLearner::step(const TargetBatch& batch) {
+  const std::vector<Tensor> x = views(batch.pixels, ensemble_.sources);
+  std::vector<Tensor> logits(x.size());
+  const std::vector<Tensor> flat = exchanged(x, batch.dropout_stream);
+  each_source([&](size_t j) {
+    const MixedPrecision precision(settings_.mixed, batch.pixels.device());
+    SourceModel& source = ensemble_.sources[j];
+    const Tensor phi = flat[j].defined() ? source.layered()->bottleneck_features(flat[j], &batch.dropout_stream[j])
+                                         : source.features(x[j], &batch.dropout_stream[j]);
+    logits[j] = source.classify(phi).to(torch::kFloat32);
+  });
+
+  // The sources meet in the loss alone: it is taken back to their logits, and from there each goes its own way.
+  Tensor meeting = at::stack(logits).detach().requires_grad_(true);
+  const Tensor current = weights();
+  Tensor wanted;
+  {
+    torch::NoGradGuard no_grad;
+    wanted = labels(batch.rows, current);
+  }
+  const MixtureLoss loss = mixture_loss(meeting, current, wanted, settings_.loss);
+  optimiser_.zero_gradients();
+  torch::autograd::backward({loss.objective});
+  const std::vector<Tensor> gradients = meeting.grad().unbind();
+  each_source([&](size_t j) {
+    torch::autograd::backward({logits[j]}, {gradients[j]});
+    optimiser_.begin_reduction(/*the backbone's group=*/2 * j);
+  });
+  optimiser_.step(batch.rate_factor);
+  return loss.parts;
+}
+
+Tensor trained_tensor(const std::vector<float>& values, torch::Device device) {
+  return torch::tensor(values, torch::kFloat32).to(device).requires_grad_(true);
+}
+
+Course JointMethod::course(const Ensemble& ensemble, int64_t) const {
+  return common_.course(ensemble, /*own_batch=*/for_photographs(ensemble) ? 32 : 64, /*own_epochs=*/15);
+}
+
+std::vector<std::unique_ptr<Learner>> JointMethod::learners(Ensemble& ensemble, const DeviceImages& images,
+                                                            const Course& course) {
+  JointSettings settings;
+  settings.rate_backbone = common_.backbone_rate(for_photographs(ensemble) ? 1e-3 : 1e-2);
+  settings.rate_bottleneck = common_.bottleneck_rate(1e-2);
+  settings.mixed = is_mixed(course.precision);
+  std::unique_ptr<JointLearner> own = learner(ensemble, images, course, settings);
+  learner_ = own.get();
+  std::vector<std::unique_ptr<Learner>> all;
+  all.push_back(std::move(own));
+  return all;
+}
+
+Mixture JointMethod::mixture() const {
+  return {Combination::kWeightedLogits, learner_->weights().detach()};
+}
+
+}  // namespace tributary

@@ -1,0 +1,30 @@
+#include "tributary/methods/ma/generation.h"
+
+#include <cmath>
+
+namespace tributary {
+
+Tensor classes_from_normals(const Tensor& normals, int64_t classes) {
+  const Tensor even = ((normals * M_SQRT1_2).erf() + 1) * (static_cast<double>(classes) / 2);
+  return even.floor().clamp(0, static_cast<double>(classes - 1)).to(torch::kInt64);
+}
+
+Tensor discriminator_loss(const Tensor& real, const Tensor& generated) {
+  return at::softplus(-real).mean() + at::softplus(generated).mean();
+}
+
+Tensor generator_loss(const Tensor& generated, bool saturating) {
+  return saturating ? -at::softplus(generated).mean() : at::softplus(-generated).mean();
+}
+
+Tensor squared_distance(const std::vector<Tensor>& parameters, const std::vector<Tensor>& origin) {
+  // As one vector: a large network has more tensors than a GPU likes launches.
+  const auto flat = [](const std::vector<Tensor>& tensors) {
+    std::vector<Tensor> rows;
+    for (const Tensor& tensor : tensors) rows.push_back(tensor.reshape({-1}));
+    return at::cat(rows);
+  };
+  return (flat(parameters) - flat(origin)).square().sum();
+}
+
+}  // namespace tributary

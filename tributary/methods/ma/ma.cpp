@@ -1,0 +1,148 @@
+// MA, also 3C-GAN (Li et al., CVPR 2020; spec 05): each source by itself learns from samples that are made for it.
+//
+// A generator makes target-style samples of every class, with a discriminator to judge the style and the source itself
+// to judge the class; the source learns from them, stays near its first weights, and draws its borders where the target
+// has no samples. The adapted sources' probabilities are averaged. No code of the authors is known; what the spec marks
+// as its own choice is so here.
+#include <algorithm>
+#include <optional>
+
+#include "tributary/base/error.h"
+#include "tributary/methods/baselines.h"
+#include "tributary/methods/ma/ma_step.h"
+
+namespace tributary {
+namespace {
+
+struct MaOptions {
+  MaSpace space = MaSpace::kAuto;
+  double lambda_generated = 0.1, lambda_semantic = 0.1, lambda_weights = 1e-4;
+  double lambda_clustering = -1;  // negative: 1 for photographs, 0.1 for digits
+  double probe = 0.1;
+  double radius = -1;    // negative: 3.5 for pictures, a tenth of their length for features
+  int64_t warm_up = -1;  // in epochs; negative: a tenth of them, at least one
+  bool saturating = false;
+  MaFakes fakes = MaFakes::kTrain;
+  std::optional<MaDescent> descent;  // if not given: momentum for digits, Adam for photographs
+  double rate_generator = 1e-4, rate_discriminator = 4e-4;
+};
+
+class MaLearner : public Learner {
+ public:
+  MaLearner(SourceModel& source, const MaNumbers& numbers, const Random& init, int64_t warm_up)
+      : step_(source, numbers, init), warm_up_(static_cast<double>(warm_up)) {}
+
+  std::vector<std::string> losses() const override { return MaStep::losses(); }
+  int64_t dropout_streams() const override { return MaStep::kPasses; }
+  NamedTensors state() const override { return step_.state(); }
+
+  // A step of the warm-up computes what every step does and leaves the predictor out, since a recorded step is repeated
+  // as it was.
+  Tensor step(const TargetBatch& batch) override {
+    const Tensor active = (batch.progress >= warm_up_).to(torch::kFloat32);
+    return step_.run(batch.pixels, batch.rate_factor, active, batch.dropout_stream);
+  }
+
+ private:
+  MaStep step_;
+  double warm_up_;  // in steps
+};
+
+class Ma : public LearnedMethod {
+ public:
+  Ma(const BaselineOptions& common, const MaOptions& options) : common_(common), options_(options) {}
+  // It asks for gradients in its samples and one by one in its parameters.
+  bool supports_micro_batches() const override { return false; }
+  // One of its losses is of the parameters themselves.
+  Division division() const override { return Division::kNone; }
+
+ protected:
+  Course course(const Ensemble& ensemble, int64_t) const override {
+    const bool photographs = for_photographs(ensemble);
+    const int64_t epochs = !photographs ? 30 : common_.benchmark.starts_with("domainnet") ? 5 : 15;
+    Course course = common_.course(ensemble, /*own_batch=*/photographs ? 32 : 64, epochs);
+    course.decay = false;
+    return course;
+  }
+
+  std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
+                                                 const Course& course) override {
+    const MaNumbers numbers = settled_numbers(for_photographs(ensemble), images, course);
+    const int64_t epochs = options_.warm_up >= 0 ? options_.warm_up : std::max<int64_t>(1, course.rounds / 10);
+    const int64_t warm_up = epochs * batches_per_epoch(images.size(), std::min(course.batch, images.size()));
+    std::vector<std::unique_ptr<Learner>> all;
+    for (SourceModel& source : ensemble.sources)
+      all.push_back(std::make_unique<MaLearner>(source, numbers, Random(course.seed, Purpose::kAdversary, {all.size()}),
+                                                warm_up));
+    return all;
+  }
+
+ private:
+  MaNumbers settled_numbers(bool photographs, const DeviceImages& images, const Course& course) const {
+    constexpr int64_t kGenerated = 32;  // pixels a side
+    const bool small = images.crop() == kGenerated;
+    if (options_.space == MaSpace::kImage && !small)
+      input_error("--ma-space image generates pictures of {} pixels a side, but the sources take {}; use feature",
+                  kGenerated, images.crop());
+    MaNumbers numbers;
+    numbers.space = options_.space != MaSpace::kAuto ? options_.space : small ? MaSpace::kImage : MaSpace::kFeature;
+    numbers.lambda_generated = options_.lambda_generated;
+    numbers.lambda_semantic = options_.lambda_semantic;
+    numbers.lambda_weights = options_.lambda_weights;
+    numbers.lambda_clustering = options_.lambda_clustering >= 0 ? options_.lambda_clustering : photographs ? 1 : 0.1;
+    const bool features = numbers.space == MaSpace::kFeature;
+    numbers.adversary = {options_.probe, options_.radius >= 0 ? options_.radius : features ? 0.1 : 3.5, features};
+    numbers.saturating = options_.saturating;
+    numbers.fakes = options_.fakes;
+    numbers.descent = options_.descent.value_or(photographs ? MaDescent::kAdam : MaDescent::kSgd);
+    numbers.rate_generator = options_.rate_generator;
+    numbers.rate_discriminator = options_.rate_discriminator;
+    numbers.rate_backbone = common_.backbone_rate(photographs ? 1e-5 : 1e-3);
+    numbers.rate_head = common_.bottleneck_rate(photographs ? 1e-4 : 1e-3);
+    numbers.mixed = is_mixed(course.precision);
+    return numbers;
+  }
+
+  BaselineOptions common_;
+  MaOptions options_;
+};
+
+void declare_options(OptionTable& table, MaOptions& own) {
+  const std::string section = "ma";
+  table.choice(section, "ma_space", &own.space,
+               {{"auto", MaSpace::kAuto}, {"image", MaSpace::kImage}, {"feature", MaSpace::kFeature}},
+               "what MA generates; auto: pictures of 32 x 32, features of larger ones");
+  table.number(section, "ma_lambda_generated", &own.lambda_generated, 0, 1e6, "weight of MA's generated samples");
+  table.number(section, "ma_lambda_semantic", &own.lambda_semantic, 0, 1e6,
+               "weight of the class in the loss of MA's generator");
+  table.number(section, "ma_lambda_weights", &own.lambda_weights, 0, 1e6,
+               "weight of the squared distance to the source's weights in MA");
+  table.number(section, "ma_lambda_clustering", &own.lambda_clustering, -1, 1e6,
+               "weight of MA's clustering loss; -1 takes 1 for photographs and 0.1 for digits");
+  table.number(section, "ma_probe", &own.probe, 1e-4, 1e3, "length of the random probe in MA's virtual adversary");
+  table.number(section, "ma_radius", &own.radius, -1, 1e6,
+               "length of MA's virtual adversarial change, for features as a part of theirs; -1 takes 3.5 for pictures "
+               "and 0.1 for features");
+  table.integer(section, "ma_warm_up", &own.warm_up, -1, 100000,
+                "epochs in which MA trains its generator only; -1 takes a tenth of all, at least one");
+  table.flag(section, "ma_saturating", &own.saturating, "MA's generator minimises ln(1 - D), as the paper has it");
+  table.choice(section, "ma_bn_fake", &own.fakes, {{"train", MaFakes::kTrain}, {"eval", MaFakes::kEval}},
+               "BatchNorm of generated samples in MA: as in training, or with the running statistics");
+  table.choice(section, "ma_descent", &own.descent,
+               {{"auto", std::nullopt}, {"sgd", MaDescent::kSgd}, {"adam", MaDescent::kAdam}},
+               "how MA's predictor is trained: with momentum or with Adam; auto: momentum for digits, which Adam leads "
+               "far from their source");
+  table.number(section, "ma_rate_generator", &own.rate_generator, 0, 10, "learning rate of MA's generator");
+  table.number(section, "ma_rate_discriminator", &own.rate_discriminator, 0, 10, "learning rate of MA's discriminator");
+}
+
+}  // namespace
+
+MethodEntry ma_method() {
+  const auto options = std::make_shared<MaOptions>();
+  return {"ma", "MA", "learns from generated target-style samples of every class, each source by itself",
+          [options](OptionTable& table) { declare_options(table, *options); },
+          [options](const BaselineOptions& common) { return std::make_unique<Ma>(common, *options); }};
+}
+
+}  // namespace tributary

@@ -1,0 +1,215 @@
+// NRC (Yang et al., NeurIPS 2021; spec 08): each source by itself, pulled towards what its features' neighbours say.
+//
+// No labels are made. Every step looks up the neighbours of its pictures in a bank of the whole target set and draws
+// the predictions towards theirs, with a term that keeps the classes diverse. Nothing is frozen: the classifier moves
+// too. The adapted sources' probabilities are averaged.
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "tributary/device/accelerator.h"
+#include "tributary/methods/baselines.h"
+#include "tributary/methods/nrc/reciprocity.h"
+#include "tributary/train/sgd.h"
+
+namespace tributary {
+namespace {
+
+enum class NrcSchedule { kOwn, kDecay, kConstant };
+
+// Zero is the benchmark's own number.
+struct NrcOptions {
+  int64_t neighbours = 0, expanded = 0;
+  int64_t later_neighbours = 0, later_expanded = 0;
+  NrcSchedule schedule = NrcSchedule::kOwn;
+  SelfTerm self = SelfTerm::kAsNeighbour;
+};
+
+// Section 6 of the spec.
+struct NrcSetting {
+  std::string_view benchmark;
+  NeighbourCounts first, later;
+  double rate_backbone, rate_head;
+  bool decay;
+  int64_t epochs;
+};
+
+constexpr NrcSetting kSettings[] = {
+    {"office-home", {3, 2}, {5, 4}, 1e-4, 1e-3, false, 40},
+    {"office-31", {2, 3}, {2, 3}, 1e-4, 1e-3, true, 50},
+    {"domainnet", {5, 5}, {5, 5}, 1e-4, 1e-3, true, 15},
+    {"digit-five", {5, 5}, {5, 5}, 1e-3, 1e-3, true, 15},
+};
+
+// By the benchmark's name, which may be followed by "/target", else by the kind of pictures.
+NrcSetting setting_for(const std::string& benchmark, bool photographs) {
+  const std::string_view name = std::string_view(benchmark).substr(0, benchmark.find('/'));
+  const auto named = [](std::string_view wanted) {
+    return std::find_if(std::begin(kSettings), std::end(kSettings),
+                        [wanted](const NrcSetting& setting) { return setting.benchmark == wanted; });
+  };
+  const auto* found = named(name);
+  return found != std::end(kSettings) ? *found : *named(photographs ? "domainnet" : "digit-five");
+}
+
+class NrcLearner : public Learner {
+ public:
+  NrcLearner(SourceModel& source, uint64_t index, const DeviceImages& images, const Course& course,
+             const NeighbourSchedule& schedule, SelfTerm self, Sgd optimiser)
+      : source_(source),
+        index_(index),
+        images_(images),
+        course_(course),
+        schedule_(schedule),
+        self_(self),
+        mixed_(is_mixed(course.precision)),
+        optimiser_(std::move(optimiser)),
+        banks_(images.size(), source.info().feature_width, static_cast<int64_t>(source.info().classes.size()),
+               images.device()) {
+    // Another method may have frozen it before.
+    for (NamedTensor& parameter : source_.classifier_parameters()) parameter.value.set_requires_grad(true);
+  }
+
+  std::vector<std::string> losses() const override {
+    std::vector<std::string> names = {"neighbours", "expanded", "diversity"};
+    if (self_ == SelfTerm::kOwnLoss) names.push_back("self");
+    return names;
+  }
+
+  NamedTensors state() const override {
+    return joined_state(
+        {{"optimiser", optimiser_.state()}, {"banks", {{"features", banks_.features}, {"scores", banks_.scores}}}});
+  }
+
+  // The first content of the banks: an evaluation, but of pictures as training changes them.
+  void begin_round(int64_t round, const std::vector<Outputs>&) override {
+    if (round != 1) return;
+    torch::NoGradGuard no_grad;
+    const Random random(course_.seed, Purpose::kAugment, {index_, /*before step 1*/ 0});
+    for (int64_t begin = 0; begin < images_.size(); begin += course_.batch) {
+      const Tensor rows = torch::arange(begin, std::min(begin + course_.batch, images_.size()));
+      const Tensor pixels = images_.augmented(rows, course_.augmentation, random.child(static_cast<uint64_t>(begin)));
+      const NoAlgorithmSearch quick(rows.size(0) != course_.batch);
+      const auto [phi, logits] = forward(pixels, nullptr);
+      banks_.write(rows.to(images_.device()), phi, logits.softmax(1));
+    }
+  }
+
+  Tensor step(const TargetBatch& batch) override {
+    const auto [phi, logits] = forward(batch.pixels, &batch.dropout_stream.front());
+    const Tensor probabilities = logits.softmax(1);
+    // Written before the search, so that the batch is found as it is now.
+    banks_.write(batch.rows, phi.detach(), probabilities.detach());
+    const Neighbourhood around = find_neighbourhood(banks_.features, batch.rows, schedule_, batch.progress, self_);
+    const ReciprocityLosses losses = reciprocity_losses(banks_.scores, around, probabilities, self_);
+    optimiser_.zero_gradients();
+    losses.total().backward();
+    optimiser_.step(batch.rate_factor);
+    std::vector<Tensor> known = {losses.near.detach(), losses.expanded.detach(), losses.diversity.detach()};
+    if (self_ == SelfTerm::kOwnLoss) known.push_back(losses.self.detach());
+    return at::stack(known);
+  }
+
+ private:
+  // Features and logits.
+  std::pair<Tensor, Tensor> forward(const Tensor& pixels, DropoutStream* dropout_stream) {
+    const MixedPrecision precision(mixed_, pixels.device());
+    const Tensor phi = source_.features(normalise(pixels, source_.info().normalisation), dropout_stream);
+    return {phi.to(torch::kFloat32), source_.classify(phi).to(torch::kFloat32)};
+  }
+
+  SourceModel& source_;
+  uint64_t index_;
+  const DeviceImages& images_;
+  const Course& course_;
+  NeighbourSchedule schedule_;
+  SelfTerm self_;
+  bool mixed_;
+  Sgd optimiser_;
+  NeighbourBanks banks_;
+};
+
+class Nrc : public LearnedMethod {
+ public:
+  Nrc(const BaselineOptions& common, const NrcOptions& options) : common_(common), options_(options) {}
+
+ protected:
+  Course course(const Ensemble& ensemble, int64_t pictures) const override {
+    const NrcSetting own = setting(ensemble);
+    Course course = common_.course(ensemble, /*own_batch=*/64, own.epochs);
+    course.decay = own.decay;
+    // As many as it would be anyway; said here because the neighbours change at half of them.
+    course.steps = course.rounds * batches_per_epoch(pictures, course.batch);
+    return course;
+  }
+
+  std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
+                                                 const Course& course) override {
+    const NrcSetting own = setting(ensemble);
+    SgdOptions sgd;
+    // The released code's decaying schedule sets the weight decay, too.
+    sgd.weight_decay = own.decay ? 1e-3 : 5e-4;
+    std::vector<std::unique_ptr<Learner>> all;
+    for (SourceModel& source : ensemble.sources) {
+      const double head = common_.bottleneck_rate(own.rate_head);
+      Sgd optimiser({{source.backbone_parameters(), common_.backbone_rate(own.rate_backbone)},
+                     {source.bottleneck_parameters(), head},
+                     {source.classifier_parameters(), head}},
+                    sgd);
+      const NeighbourSchedule schedule{own.first, own.later, course.steps};
+      all.push_back(std::make_unique<NrcLearner>(source, all.size(), images, course, schedule, options_.self,
+                                                 std::move(optimiser)));
+    }
+    return all;
+  }
+
+ private:
+  // The benchmark's numbers with the user's in their place.
+  NrcSetting setting(const Ensemble& ensemble) const {
+    NrcSetting own = setting_for(common_.benchmark, for_photographs(ensemble));
+    const bool changes = own.first.near != own.later.near;
+    const auto take = [](int64_t given, int64_t& number) {
+      if (given > 0) number = given;
+    };
+    take(options_.neighbours, own.first.near);
+    take(options_.expanded, own.first.expanded);
+    if (!changes) own.later = own.first;
+    take(options_.later_neighbours, own.later.near);
+    take(options_.later_expanded, own.later.expanded);
+    if (options_.schedule != NrcSchedule::kOwn) own.decay = options_.schedule == NrcSchedule::kDecay;
+    return own;
+  }
+
+  BaselineOptions common_;
+  NrcOptions options_;
+};
+
+void declare(OptionTable& table, NrcOptions& options) {
+  const std::string section = "nrc";
+  constexpr int64_t kMost = 1000;
+  table.integer(section, "nrc_neighbours", &options.neighbours, 0, kMost,
+                "neighbours that NRC looks at; 0 takes the benchmark's own, 5 where there is none");
+  table.integer(section, "nrc_expanded", &options.expanded, 0, kMost,
+                "neighbours of each neighbour; 0 takes the benchmark's own, 5 where there is none");
+  table.integer(section, "nrc_later_neighbours", &options.later_neighbours, 0, kMost,
+                "neighbours in the second half of all steps; 0 takes the benchmark's own, or no change");
+  table.integer(section, "nrc_later_expanded", &options.later_expanded, 0, kMost,
+                "neighbours of each neighbour in the second half; 0 takes the benchmark's own, or no change");
+  table.choice(section, "nrc_schedule", &options.schedule,
+               {{"own", NrcSchedule::kOwn}, {"decay", NrcSchedule::kDecay}, {"constant", NrcSchedule::kConstant}},
+               "learning rate: (1 + 10 i/I)^-0.75 with weight decay 1e-3, constant with 5e-4, or the benchmark's own");
+  table.choice(section, "nrc_self", &options.self,
+               {{"neighbour", SelfTerm::kAsNeighbour}, {"loss", SelfTerm::kOwnLoss}},
+               "a picture's own prediction: among its neighbours' neighbours (released code), or a loss (paper)");
+}
+
+}  // namespace
+
+MethodEntry nrc_method() {
+  const auto options = std::make_shared<NrcOptions>();
+  return {"nrc", "NRC", "predictions drawn towards those of reciprocal neighbours, each source by itself",
+          [options](OptionTable& table) { declare(table, *options); },
+          [options](const BaselineOptions& common) { return std::make_unique<Nrc>(common, *options); }};
+}
+
+}  // namespace tributary

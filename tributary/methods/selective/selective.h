@@ -1,0 +1,29 @@
+// Selective self-training for multi-source-free adaptation: Algorithm 1, the whole of it.
+//
+// Round by round: the domain weights say how much to trust each source, prototypes denoise the pseudo-labels of their
+// mixture, the confident part of the target set is chosen and trained on, and the rest is aligned with it in the joint
+// feature space. The confident part grows until it is everything.
+#pragma once
+
+#include "tributary/methods/method.h"
+#include "tributary/methods/selective/selective_options.h"
+
+namespace tributary {
+
+class SelectiveSelfTraining : public Method {
+ public:
+  explicit SelectiveSelfTraining(SelectiveOptions options) : options_(std::move(options)) {}
+  Division division() const override { return Division::kEither; }
+  using Method::adapt;
+  void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Checkpointer& checkpointer) override;
+
+ private:
+  SelectiveOptions options_;
+};
+
+// The same with the selective oracle in place of the confidence query: it is told the true labels, and trains on
+// exactly the samples whose pseudo-label is right. No method for use, but the ceiling of the selection (Definition 1).
+void adapt_with_oracle(Ensemble& ensemble, const ImageSet& target, const Labels& oracle,
+                       const SelectiveOptions& options, Observer& observer, Checkpointer& checkpointer);
+
+}  // namespace tributary

@@ -1,0 +1,224 @@
+#include "tributary/methods/selective/selective_options.h"
+
+#include <limits>
+
+#include "tributary/base/error.h"
+
+namespace tributary {
+namespace {
+
+constexpr double kLargest = 1e6;
+
+Variant parse_variant(const std::string& name) {
+  if (name == "recommended") return Variant::kRecommended;
+  if (name == "paper") return Variant::kPaper;
+  if (name == "code") return Variant::kCode;
+  input_error("--reading {}: choose one of recommended, paper, code", name);
+}
+
+struct BenchmarkRow {
+  const char* name;
+  int64_t batch, rounds;
+  double lambda_ce, lambda_alpha;
+};
+
+constexpr BenchmarkRow kBenchmarks[] = {
+    {"digit-five", 64, 20, 0.2, 0.5},          {"office-31", 32, 20, 0.1, 0.6},
+    {"office-home/art", 32, 10, 0.2, 0.7},     {"office-home/clipart", 32, 10, 0.2, 0.7},
+    {"office-home/real", 32, 10, 0.2, 0.4},    {"office-home/product", 32, 10, 0.2, 0.3},
+    {"domainnet/clipart", 32, 10, 0.2, 0.5},   {"domainnet/painting", 32, 10, 0.2, 0.5},
+    {"domainnet/infograph", 32, 10, 0.2, 0.7}, {"domainnet/real", 32, 10, 0.2, 0.7},
+    {"domainnet/sketch", 32, 10, 0.2, 0.7},    {"domainnet/quickdraw", 32, 10, 0.2, 1.0},
+};
+
+void declare_training(OptionTable& table, SelectiveOptions& options) {
+  const std::string section = "adapt";
+  table.integer(section, "rounds", &options.rounds, 1, 10000, "outer iterations T");
+  table.integer(section, "batch", &options.batch, 2, 65536, "pictures a batch");
+  table.integer(section, "inner_epochs", &options.inner_epochs, 1, 10000, "passes over the longer set in a round (T4)");
+  table.number(section, "lambda_alpha", &options.lambda_alpha, 0, 100,
+               "share of the mean confidence that makes a sample confident at the start (N3)");
+  table.number(section, "lambda_ce", &options.lambda_ce, 0, kLargest, "weight of the cross-entropy (N3)");
+  table.number(section, "lambda_im", &options.lambda_im, 0, kLargest, "weight of information maximisation");
+  table.number(section, "lambda_adv", &options.lambda_adv, 0, kLargest, "weight of the adversarial loss");
+  table.number(section, "rate_backbone", &options.rate_backbone, 0, 10,
+               "learning rate of the backbones; 0 takes the architecture's own (T5)");
+  table.number(section, "rate_bottleneck", &options.rate_bottleneck, 0, 10, "learning rate of the bottlenecks (T5)");
+  table.choice(section, "schedule", &options.schedule,
+               {{"decay", RateSchedule::kDecay}, {"constant", RateSchedule::kConstant}},
+               "learning rate within a round: (1 + 10 i/I)^-0.75, or constant (T6)");
+  declare(table, section, options.sgd);
+  table.flag(section, "mixup", &options.mixup, "mix up the confident samples (Eq. 11)");
+  table.choice(section, "information_set", &options.information_set,
+               {{"clean", InformationSet::kClean}, {"mixed", InformationSet::kMixed}, {"all", InformationSet::kAll}},
+               "samples whose information is maximised: the confident batch; with its mixtures; with the unconfident "
+               "batch (T2)");
+  table.choice(section, "adversarial_set", &options.adversarial_set,
+               {{"clean", AdversarialSet::kClean}, {"mixed", AdversarialSet::kMixed}},
+               "confident side of the alignment: the confident batch; with its mixtures (T3)");
+  table.choice(section, "pairing", &options.pairing,
+               {{"independent", LoaderPairing::kIndependent}, {"paired", LoaderPairing::kPaired}},
+               "the confident and the unconfident loader start over each on its own, or both when one ends (D2)");
+  table.number(section, "least_batch", &options.least_batch, 0, 1,
+               "share of a batch below which the last one of a sweep is left out, because BatchNorm is misled by a few "
+               "pictures; at least 2 are needed");
+  declare(table, section, options.augmentation);
+  declare(table, section, options.precision);
+  table.flag(section, "record", &options.cuda_graph,
+             "record a step on the GPU and repeat it, instead of launching it anew");
+}
+
+void declare_labelling(OptionTable& table, SelectiveOptions& options) {
+  const std::string section = "adapt";
+  AggregationOptions& weights = options.aggregation;
+  table.choice(section, "mixture", &weights.space,
+               {{"logits", MixtureSpace::kLogits}, {"probabilities", MixtureSpace::kProbabilities}},
+               "space in which sources are mixed (W1)");
+  table.choice(section, "weight_scale", &weights.scale, {{"free", WeightScale::kFree}, {"fixed", WeightScale::kFixed}},
+               "let the weights' sum grow, or hold it at m (W2)");
+  table.choice(section, "weight_start", &weights.start,
+               {{"uniform", WeightStart::kUniform}, {"normal", WeightStart::kNormal}}, "first weights (W3)");
+  table.flag(section, "weight_restart", &weights.restart, "learn the weights from the start in every round (W3)");
+  table.integer(section, "weight_steps", &weights.steps, 0, 1000000, "gradient steps for the weights, a round (W4)");
+  table.number(section, "weight_rate", &weights.rate, 0, 100, "learning rate of the weights");
+  table.number(section, "marginal_epsilon", &weights.marginal_epsilon, 0, 0.1,
+               "added in the logarithm of the marginal entropy (W5)");
+  table.flag(section, "learn_weights", &weights.learn, "learn the domain weights (Eq. 6), else 1/m throughout");
+  table.choice(section, "prototype_kernel", &options.prototypes.kernel,
+               {{"squared", PrototypeKernel::kSquared}, {"norm", PrototypeKernel::kNorm}},
+               "distance to the prototypes: |d|^2/2t, or |d|/t (Q1)");
+  table.number(section, "prototype_temperature", &options.prototypes.temperature, 0, kLargest,
+               "temperature t of that kernel; 0 takes its own, 10 or 1 (Q1)");
+  table.integer(section, "prototype_passes", &options.prototypes.passes, 1, 100, "refinements of the prototypes (Q2)");
+  table.choice(section, "first_labels", &options.first_labels,
+               {{"own", FirstLabels::kOwn}, {"mixture", FirstLabels::kMixture}},
+               "labels of the first prototypes: the source's own, or the mixture's (Q3)");
+  table.choice(section, "empty_class", &options.prototypes.empty,
+               {{"weighted", EmptyClass::kWeighted}, {"zero", EmptyClass::kZero}},
+               "prototype of a class without samples: mean weighted by the predictions, or zero (Q4)");
+  table.flag(section, "denoise", &options.denoise, "multiply the mixture with the prototypes' opinion (Eq. 9)");
+  table.choice(section, "growth", &options.growth, {{"paper", Growth::kPaper}, {"code", Growth::kCode}},
+               "size of the confident set: up to all samples, or up to just below (N1)");
+  table.choice(section, "threshold", &options.threshold,
+               {{"at-least", Threshold::kAtLeast}, {"above", Threshold::kAbove}}, "comparison that gives N_0 (N2)");
+}
+
+void declare_alignment(OptionTable& table, AlignmentOptions& options) {
+  const std::string section = "adapt";
+  table.choice(section, "discriminator_output", &options.output,
+               {{"sigmoid", DiscriminatorOutput::kSigmoid}, {"double-sigmoid", DiscriminatorOutput::kDoubleSigmoid}},
+               "what the discriminator's loss is taken of (A1)");
+  table.choice(section, "feature_objective", &options.objective,
+               {{"swapped", FeatureObjective::kSwapped}, {"minimax", FeatureObjective::kMinimax}},
+               "the features' adversarial loss (A2)");
+  table.choice(section, "alternation", &options.alternation,
+               {{"alternate", Alternation::kAlternate}, {"simultaneous", Alternation::kSimultaneous}},
+               "features against the discriminator after or before its step (A3)");
+  table.choice(section, "adversarial_copies", &options.copies,
+               {{"once", AdversarialCopies::kOnce},
+                {"every", AdversarialCopies::kEvery},
+                {"descending", AdversarialCopies::kDescending}},
+               "how often the adversarial loss counts for source j: 1, m or m - j (A4)");
+  table.flag(section, "discriminator_leak", &options.leak, "let the discriminator's own loss reach the features (A5)");
+  table.number(section, "discriminator_rate", &options.rate, 0, 10, "learning rate of the discriminator (A6)");
+  table.number(section, "discriminator_momentum", &options.momentum, 0, 0.9999, "momentum of the discriminator (A6)");
+  table.number(section, "discriminator_decay", &options.weight_decay, 0, 1, "weight decay of the discriminator (A6)");
+  table.number(section, "adversarial_factor", &options.factor, 0, 10, "factor of both adversarial losses (A7)");
+}
+
+}  // namespace
+
+void apply_variant(SelectiveOptions& options, Variant variant) {
+  options.variant = variant;
+  if (variant == Variant::kPaper) {
+    options.aggregation.space = MixtureSpace::kProbabilities;
+    options.aggregation.scale = WeightScale::kFixed;
+    options.aggregation.restart = true;
+    options.aggregation.marginal_epsilon = 0;
+    options.prototypes.kernel = PrototypeKernel::kNorm;
+    options.prototypes.passes = 1;
+    options.threshold = Threshold::kAbove;
+    options.rate_backbone = 1e-2;
+    options.schedule = RateSchedule::kConstant;
+    options.sgd.nesterov = false;
+    options.information_set = InformationSet::kMixed;
+    options.adversarial_set = AdversarialSet::kMixed;
+    options.least_batch = 0;
+    options.alignment.objective = FeatureObjective::kMinimax;
+    options.alignment.momentum = 0.9;
+    options.alignment.weight_decay = 1e-3;
+    options.alignment.factor = 1;
+  } else if (variant == Variant::kCode) {
+    options.aggregation.start = WeightStart::kNormal;
+    options.aggregation.steps = 20000;
+    options.aggregation.marginal_epsilon = 0;
+    options.prototypes.empty = EmptyClass::kZero;
+    options.growth = Growth::kCode;
+    options.lambda_ce = 0.1;
+    options.rate_backbone = 1e-3;
+    options.pairing = LoaderPairing::kPaired;
+    options.least_batch = 0;
+    options.alignment.output = DiscriminatorOutput::kDoubleSigmoid;
+    options.alignment.alternation = Alternation::kSimultaneous;
+    options.alignment.copies = AdversarialCopies::kDescending;
+    options.alignment.leak = true;
+  }
+}
+
+void apply_benchmark(SelectiveOptions& options, const std::string& name) {
+  std::string known;
+  for (const BenchmarkRow& row : kBenchmarks) {
+    if (name == row.name) {
+      options.batch = row.batch;
+      options.rounds = row.rounds;
+      options.lambda_ce = row.lambda_ce;
+      options.lambda_alpha = row.lambda_alpha;
+      return;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
+  }
+  input_error("--benchmark {}: the paper has no such row; choose one of: {}", name, known);
+}
+
+void apply_ablations(SelectiveOptions& options) {
+  for (const std::string& name : options.ablations) {
+    if (name == "weights") {
+      options.aggregation.learn = false;
+    } else if (name == "denoise") {
+      options.denoise = false;
+    } else if (name == "information") {
+      options.information_set = InformationSet::kAll;
+    } else if (name == "alignment") {
+      options.lambda_adv = 0;
+    } else if (name == "mixup") {
+      options.mixup = false;
+    } else {
+      input_error("--ablations {}: choose among weights, denoise, information, alignment, mixup", name);
+    }
+  }
+}
+
+void declare(OptionTable& table, SelectiveOptions& options) {
+  table.integer("", "seed", &options.seed, 0, std::numeric_limits<int64_t>::max(), "seed of every random number");
+  table.choice("adapt", "reading", &options.variant,
+               {{"recommended", Variant::kRecommended}, {"paper", Variant::kPaper}, {"code", Variant::kCode}},
+               "where the paper and its released code differ: the sound choice of each, or one of them throughout");
+  table.text("adapt", "benchmark", &options.benchmark,
+             "start from the paper's hyper-parameters for a benchmark, such as digit-five or office-home/art");
+  table.texts("adapt", "ablations", &options.ablations,
+              "leave a part out: weights, denoise, information, alignment or mixup; may be given several times");
+  declare_training(table, options);
+  declare_labelling(table, options);
+  declare_alignment(table, options.alignment);
+}
+
+void resolve_options(OptionTable& table, SelectiveOptions& options) {
+  if (const auto variant = table.given("reading")) apply_variant(options, parse_variant(*variant));
+  if (const auto benchmark = table.given("benchmark"); benchmark && !benchmark->empty())
+    apply_benchmark(options, *benchmark);
+  table.apply_toml();
+  table.apply_flags();
+  apply_ablations(options);
+}
+
+}  // namespace tributary

@@ -1,0 +1,242 @@
+#include "tributary/methods/selective/selective_step.h"
+
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+
+#include "tributary/adapt/information.h"
+#include "tributary/checkpoint/checkpoint.h"
+#include "tributary/model/backbone.h"
+#include "tributary/model/layered_source.h"
+
+namespace tributary {
+namespace {
+
+std::vector<SgdGroup> groups_of(const Ensemble& ensemble, const SelectiveOptions& options) {
+  std::vector<SgdGroup> groups;
+  for (const SourceModel& source : ensemble.sources) {
+    const double own = architecture(source.info().architecture).backbone_rate;
+    groups.push_back({source.backbone_parameters(), options.rate_backbone > 0 ? options.rate_backbone : own});
+    groups.push_back({source.bottleneck_parameters(), options.rate_bottleneck});
+  }
+  return groups;
+}
+
+// The place of source j's backbone among them.
+size_t backbone_group(int64_t j) {
+  return 2 * static_cast<size_t>(j);
+}
+
+// What `make(j)` makes of the view of source j, once for all sources that share it.
+template <class Make>
+std::vector<Tensor> of_views(const std::vector<Tensor>& views, const Make& make) {
+  std::vector<Tensor> made;
+  for (size_t j = 0; j < views.size(); ++j) {
+    size_t same = 0;
+    while (same < j && !views[same].is_same(views[j])) ++same;
+    made.push_back(same < j ? made[same] : make(j));
+  }
+  return made;
+}
+
+// The passes of a step through a source, in their order, and what goes into them.
+using Passes = std::vector<std::pair<StepPass, Tensor>>;
+
+Passes passes_of(const StepBatch& batch, size_t j, const Tensor& mixed) {
+  Passes passes;
+  if (mixed.defined()) passes.emplace_back(StepPass::kMixed, mixed);
+  passes.emplace_back(StepPass::kConfident, batch.confident[j]);
+  if (!batch.unconfident.empty()) passes.emplace_back(StepPass::kUnconfident, batch.unconfident[j]);
+  return passes;
+}
+
+Tensor joined(const Passes& passes) {
+  std::vector<Tensor> inputs;
+  for (const auto& [pass, x] : passes) inputs.push_back(x);
+  return at::cat(inputs);
+}
+
+// Without BatchNorm the backbone treats every picture by itself, so that its passes can be one. That is faster for
+// small networks on a CPU; on a GPU launches cost nothing in a recorded step, and large networks want the memory.
+bool passes_at_once(SourceModel& source) {
+  return !source.sharding().comm && source.device().is_cpu() && source.layered() &&
+         source.layered()->network().batch_norms().empty() && !architecture(source.info().architecture).photographs;
+}
+
+// F of every pass, from one through `session`, the pictures of all; `noise_of(pass)` has the masks of each.
+template <class NoiseOf>
+std::map<StepPass, Tensor> backbone_at_once(LayeredSource& source, const Passes& passes, const Tensor& session,
+                                            const NoiseOf& noise_of) {
+  std::vector<DropoutStream::Part> parts;
+  std::vector<int64_t> counts;
+  for (const auto& [pass, x] : passes) {
+    parts.push_back({&noise_of(pass), x.size(0)});
+    counts.push_back(x.size(0));
+  }
+  DropoutStream dropout_stream(parts, session.device());
+  const std::vector<Tensor> split = source.backbone_features(session, &dropout_stream).split_with_sizes(counts);
+  std::map<StepPass, Tensor> features;
+  for (size_t i = 0; i < passes.size(); ++i) features[passes[i].first] = split[i];
+  return features;
+}
+
+}  // namespace
+
+// What a source's forward passes leave for the backward pass.
+struct SelectiveStep::Source {
+  Tensor objective;  // lambda_ce L_ce + lambda_im L_im, without what was already propagated back
+  Tensor cross_entropy, information;
+  Tensor aligned, unconfident;  // the features that meet the adversary; undefined without alignment
+};
+
+SelectiveStep::SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options)
+    : ensemble_(ensemble),
+      options_(options),
+      optimiser_(groups_of(ensemble, options), options.sgd),
+      adversary_(ensemble.joint_width(), options.alignment,
+                 Random(static_cast<uint64_t>(options.seed), Purpose::kAdversary)),
+      branches_(ensemble.size(), ensemble.sources.front().device()) {
+  adversary_.to(ensemble.sources.front().device());
+  for (SourceModel& source : ensemble_.sources)
+    for (NamedTensor& frozen : source.classifier_parameters()) frozen.value.set_requires_grad(false);
+}
+
+NamedTensors SelectiveStep::state() const {
+  return joined_state({{"optimiser", optimiser_.state()}, {"adversary", adversary_.state()}});
+}
+
+DropoutStream& SelectiveStep::noise_of(StepNoise& dropout_stream, int64_t j, StepPass pass) const {
+  return dropout_stream[static_cast<size_t>(j) * std::size(kStepPasses) + static_cast<size_t>(pass)];
+}
+
+SelectiveStep::Flat SelectiveStep::flat_of(int64_t j, const StepBatch& batch, const Tensor& mixed,
+                                           const Tensor& session, StepNoise& dropout_stream) {
+  SourceModel& source = ensemble_.sources[j];
+  const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
+  const auto own_noise = [&](StepPass pass) -> DropoutStream& { return noise_of(dropout_stream, j, pass); };
+  Flat flat;
+  if (passes_at_once(source))
+    return backbone_at_once(*source.layered(), passes_of(batch, j, mixed), session, own_noise);
+  if (source.sharding().by == Sharding::By::kSources && !source.sharding().elsewhere())
+    for (const auto& [pass, x] : passes_of(batch, j, mixed))
+      flat[pass] = source.layered()->backbone_features_alone(x, &own_noise(pass));
+  return flat;
+}
+
+void SelectiveStep::exchange(int64_t j, const StepBatch& batch, const Tensor& mixed, Flat& flat,
+                             StepNoise& dropout_stream) {
+  SourceModel& source = ensemble_.sources[j];
+  if (source.sharding().by != Sharding::By::kSources) return;
+  const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
+  for (const auto& [pass, x] : passes_of(batch, j, mixed))
+    flat[pass] = source.layered()->exchange(flat[pass], x, &noise_of(dropout_stream, j, pass));
+}
+
+SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Flat& flat,
+                                             StepNoise& dropout_stream) {
+  SourceModel& source = ensemble_.sources[j];
+  const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
+  const bool at_once = passes_at_once(source);
+  const auto features = [&](const Tensor& x, StepPass pass) {
+    DropoutStream& own = noise_of(dropout_stream, j, pass);
+    return (flat.empty() ? source.features(x, &own) : source.layered()->bottleneck_features(flat.at(pass), &own))
+        .to(torch::kFloat32);
+  };
+  Source result;
+  Tensor phi_mix, z_mix, ce_mix;
+  if (options_.mixup) {
+    phi_mix = features(mixed, StepPass::kMixed);
+    z_mix = source.classify(phi_mix);
+    ce_mix = mixed_cross_entropy(z_mix, batch.label, batch.mixing);
+    // Nothing else needs the mixed pass: its backward pass now frees a third of the memory.
+    if (!at_once && options_.information_set != InformationSet::kMixed &&
+        options_.adversarial_set != AdversarialSet::kMixed) {
+      torch::autograd::backward({options_.lambda_ce * ce_mix});
+      ce_mix = ce_mix.detach();
+    }
+  }
+  const Tensor phi_l = features(batch.confident[j], StepPass::kConfident);
+  const Tensor z_l = source.classify(phi_l);
+  const Tensor ce_l = at::cross_entropy_loss(z_l, batch.label);
+  result.aligned = phi_l;
+  std::vector<Tensor> informed = {z_l};
+  if (!batch.unconfident.empty()) {  // also where nothing is aligned: it moves the running statistics
+    result.unconfident = features(batch.unconfident[j], StepPass::kUnconfident);
+    if (options_.information_set == InformationSet::kAll) informed.push_back(source.classify(result.unconfident));
+  }
+  if (options_.mixup && options_.information_set == InformationSet::kMixed) informed.push_back(z_mix);
+  if (options_.mixup && options_.adversarial_set == AdversarialSet::kMixed) result.aligned = at::cat({phi_l, phi_mix});
+  result.cross_entropy = options_.mixup ? ce_mix + ce_l : ce_l;
+  result.information = information_loss((informed.size() == 1 ? z_l : at::cat(informed)).softmax(-1), kEntropyEpsilon,
+                                        options_.aggregation.marginal_epsilon);
+  result.objective = options_.lambda_ce * result.cross_entropy + options_.lambda_im * result.information;
+  return result;
+}
+
+StepLosses SelectiveStep::accumulate(const StepBatch& batch, const Random& stream) {
+  StepNoise dropout_stream;
+  for (int64_t j = 0; j < ensemble_.size(); ++j)
+    for (const StepPass pass : kStepPasses)
+      dropout_stream.emplace_back(pass_stream(stream, j, pass), batch.label.device());
+  return accumulate(batch, dropout_stream);
+}
+
+StepLosses SelectiveStep::accumulate(const StepBatch& batch, StepNoise& dropout_stream) {
+  optimiser_.zero_gradients();
+  std::vector<Tensor> mixed(batch.confident.size()), session(batch.confident.size());
+  if (options_.mixup)
+    mixed = of_views(batch.confident, [&](size_t j) { return mix(batch.confident[j], batch.mixing); });
+  if (std::any_of(ensemble_.sources.begin(), ensemble_.sources.end(), passes_at_once))
+    session = of_views(batch.confident, [&](size_t j) { return joined(passes_of(batch, j, mixed[j])); });
+  std::vector<Source> sources(mixed.size());
+  std::vector<Flat> flat(mixed.size());
+  const auto each_source = [&](const auto& work) {
+    for (int64_t j = 0; j < ensemble_.size(); ++j) branches_.run(j, [&] { work(j); });
+    branches_.join();
+  };
+  if (ensemble_.by_sources()) {
+    each_source([&](int64_t j) { flat[j] = flat_of(j, batch, mixed[j], session[j], dropout_stream); });
+    for (int64_t j = 0; j < ensemble_.size(); ++j) exchange(j, batch, mixed[j], flat[j], dropout_stream);
+  }
+  each_source([&](int64_t j) {
+    if (flat[j].empty()) flat[j] = flat_of(j, batch, mixed[j], session[j], dropout_stream);
+    sources[j] = forward(j, batch, mixed[j], flat[j], dropout_stream);
+  });
+
+  std::vector<Tensor> losses;
+  for (const Source& source : sources) losses.push_back(source.cross_entropy.detach());
+  for (const Source& source : sources) losses.push_back(source.information.detach());
+  if (batch.unconfident.empty() || options_.lambda_adv == 0) {
+    each_source([&](int64_t j) {
+      torch::autograd::backward({sources[j].objective});
+      optimiser_.begin_reduction(backbone_group(j));
+    });
+    losses.insert(losses.end(), 2, torch::zeros_like(losses.front()));
+    return at::stack(losses);
+  }
+
+  std::vector<Tensor> aligned, unconfident;
+  for (const Source& source : sources) {
+    aligned.push_back(source.aligned);
+    unconfident.push_back(source.unconfident);
+  }
+  const AlignmentStep alignment = adversary_.step(aligned, unconfident);
+  each_source([&](int64_t j) {
+    const Source& source = sources[j];
+    torch::autograd::backward({source.objective, source.aligned, source.unconfident},
+                              {Tensor(), alignment.confident_gradient[j] * options_.lambda_adv,
+                               alignment.unconfident_gradient[j] * options_.lambda_adv});
+    optimiser_.begin_reduction(backbone_group(j));
+  });
+  losses.push_back(alignment.adversarial_loss);
+  losses.push_back(alignment.discriminator_loss);
+  return at::stack(losses);
+}
+
+StepLosses SelectiveStep::run(const StepBatch& batch, double rate_factor, const Random& stream) {
+  StepLosses losses = accumulate(batch, stream);
+  update(rate_factor);
+  return losses;
+}
+
+}  // namespace tributary

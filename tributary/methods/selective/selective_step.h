@@ -1,0 +1,77 @@
+// One training step of selective self-training (Eq. 14): every source sees the mixed, the confident and the unconfident
+// batch; cross-entropy, information maximisation and the joint adversary pull together; one update.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "tributary/adapt/mixup.h"
+#include "tributary/device/accelerator.h"
+#include "tributary/methods/selective/selective_options.h"
+#include "tributary/model/ensemble.h"
+#include "tributary/train/sgd.h"
+
+namespace tributary {
+
+// What a step works on. Pictures come as every source wants them (see `views`).
+struct StepBatch {
+  std::vector<Tensor> confident;    // x_l, [b, 3, s, s] a source
+  Tensor label;                     // y~, int64 [b]
+  std::vector<Tensor> unconfident;  // x_u; empty if too few are left to align with
+  Mixing mixing;                    // unused without mixup
+};
+
+// The losses of a step in the order of `MeanLosses`: cross-entropy and information of each source, adversarial and
+// discriminator. On the device, float [2 m + 2].
+using StepLosses = Tensor;
+
+// The forward passes of a source within a step, in their order.
+enum class StepPass : uint64_t { kMixed = 0, kConfident = 1, kUnconfident = 2 };
+inline constexpr StepPass kStepPasses[] = {StepPass::kMixed, StepPass::kConfident, StepPass::kUnconfident};
+
+// The dropout masks of all forward passes of a step, a source behind the other.
+using StepNoise = std::vector<DropoutStream>;
+
+// The randomness of a pass in a step whose own is `stream`.
+inline Random pass_stream(const Random& stream, int64_t source, StepPass pass) {
+  return stream.child(static_cast<uint64_t>(source)).child(static_cast<uint64_t>(pass));
+}
+
+class SelectiveStep {
+ public:
+  // Trains the backbones and bottlenecks of `ensemble`, which must outlive it. Classifiers stay as they are.
+  SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options);
+
+  // `rate_factor` multiplies the learning rates of the sources; `stream` is the step's randomness.
+  StepLosses run(const StepBatch& batch, double rate_factor, const Random& stream);
+
+  // The two halves of `run`, for those who want to look at the gradients in between.
+  StepLosses accumulate(const StepBatch& batch, StepNoise& dropout_stream);
+  StepLosses accumulate(const StepBatch& batch, const Random& stream);
+  void update(double rate_factor) { optimiser_.step(rate_factor); }
+  void update(const Tensor& rate_factor) { optimiser_.step(rate_factor); }
+
+  const Adversary& adversary() const { return adversary_; }
+  // The adversary and what the optimiser keeps.
+  NamedTensors state() const;
+
+ private:
+  struct Source;
+  using Flat = std::map<StepPass, Tensor>;  // F of every pass
+  DropoutStream& noise_of(StepNoise& dropout_stream, int64_t j, StepPass pass) const;
+  // F of all passes of source j where they are not taken one by one, else nothing. `session`: their batches in one,
+  // for a source whose passes are taken at once.
+  Flat flat_of(int64_t j, const StepBatch& batch, const Tensor& mixed, const Tensor& session,
+               StepNoise& dropout_stream);
+  // By sources: what every rank has of its own sources comes to all.
+  void exchange(int64_t j, const StepBatch& batch, const Tensor& mixed, Flat& flat, StepNoise& dropout_stream);
+  Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Flat& flat, StepNoise& dropout_stream);
+
+  Ensemble& ensemble_;
+  SelectiveOptions options_;
+  Sgd optimiser_;
+  Adversary adversary_;
+  Branches branches_;  // a source each
+};
+
+}  // namespace tributary

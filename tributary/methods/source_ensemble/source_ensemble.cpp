@@ -1,0 +1,41 @@
+// The source ensemble (spec 01): what the sources say together before anybody adapts them.
+#include "tributary/device/device.h"
+#include "tributary/methods/baselines.h"
+
+namespace tributary {
+namespace {
+
+class SourceEnsemble : public LearnedMethod {
+ public:
+  SourceEnsemble(const BaselineOptions& common, Combination rule) : common_(common), rule_(rule) {}
+
+ protected:
+  Course course(const Ensemble& ensemble, int64_t) const override {
+    Course none = common_.course(ensemble, 64, 0);
+    none.rounds = 0;
+    return none;
+  }
+  std::vector<std::unique_ptr<Learner>> learners(Ensemble&, const DeviceImages&, const Course&) override { return {}; }
+  Mixture mixture() const override { return {rule_, {}}; }
+
+ private:
+  BaselineOptions common_;
+  Combination rule_;
+};
+
+}  // namespace
+
+MethodEntry source_ensemble_method() {
+  const auto rule = std::make_shared<Combination>(Combination::kMeanProbability);
+  return {"source-ens", "Source-ens", "the sources as they are, their probabilities averaged",
+          [rule](OptionTable& table) {
+            table.choice("source-ens", "ensemble_rule", rule.get(),
+                         {{"mean_prob", Combination::kMeanProbability},
+                          {"mean_logit", Combination::kMeanLogit},
+                          {"vote", Combination::kVote}},
+                         "how the plain ensemble combines its sources");
+          },
+          [rule](const BaselineOptions& common) { return std::make_unique<SourceEnsemble>(common, *rule); }};
+}
+
+}  // namespace tributary

@@ -1,0 +1,93 @@
+#include "tributary/model_io/export.h"
+
+#include <deque>
+#include <nlohmann/json.hpp>
+
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/io/pytorch_writer.h"
+#include "tributary/model/layered_source.h"
+#include "tributary/model_io/model_file.h"
+
+namespace tributary {
+namespace {
+
+// Torchvision's names of a source's tensors; the head is folded into its last layer.
+NamedTensors torchvision_state(const LayeredSource& source, const std::string& architecture) {
+  NamedTensors state;
+  const TensorList list = source.backbone();
+  for (const NamedTensors& part : {list.parameters, list.buffers})
+    for (const NamedTensor& tensor : part)
+      state.push_back({tensor.name.substr(std::string("backbone.").size()), tensor.value});
+  const Affine head = source.folded_head();
+  const std::string last = architecture.starts_with("vgg") ? "classifier.6" : "fc";
+  state.push_back({last + ".weight", head.weight});
+  state.push_back({last + ".bias", head.bias});
+  return state;
+}
+
+NamedTensors own_state(const Ensemble& ensemble) {
+  NamedTensors state;
+  for (int64_t j = 0; j < ensemble.size(); ++j)
+    for (NamedTensor& tensor : ensemble.sources[j].state()) {
+      if (ensemble.size() > 1) tensor.name = fmt::format("source.{}.{}", j, tensor.name);
+      state.push_back(std::move(tensor));
+    }
+  if (ensemble.mixture.weights.defined()) state.push_back({"weights", ensemble.mixture.weights});
+  return state;
+}
+
+}  // namespace
+
+PixelScale pixel_scale(const Normalisation& normalisation) {
+  const auto three = [](const std::array<double, 3>& values) {
+    return torch::tensor({values[0], values[1], values[2]}, torch::kFloat64).view({1, 3, 1, 1});
+  };
+  const Tensor deviation = three(normalisation.deviation);
+  return {(1 / (255 * deviation)).to(torch::kFloat32), (-three(normalisation.mean) / deviation).to(torch::kFloat32)};
+}
+
+nlohmann::json export_facts(const Ensemble& ensemble) {
+  nlohmann::json sources = nlohmann::json::array();
+  for (const SourceModel& source : ensemble.sources)
+    sources.push_back({{"name", source.info().name}, {"architecture", source.info().architecture}});
+  const Preprocessing& preprocessing = ensemble.preprocessing();
+  return {{"classes", ensemble.classes()},
+          {"size", preprocessing.size},
+          {"resize", preprocessing.resize},
+          {"aspect", preprocessing.keep_aspect ? "keep" : "stretch"},
+          {"sources", sources}};
+}
+
+void export_card(const std::string& path, const Ensemble& ensemble) {
+  write_file_atomically(path, export_facts(ensemble).dump(2) + "\n");
+}
+
+void export_state_dict(const std::string& path, const Ensemble& ensemble) {
+  for (const SourceModel& source : ensemble.sources)
+    if (source.layered() == nullptr)
+      input_error("the source {} is TorchScript, which is more than tensors; use --torchscript", source.info().name);
+  const SourceModel& first = ensemble.sources.front();
+  const std::string& network = first.info().architecture;
+  const bool torchvision = ensemble.size() == 1 && architecture(network).photographs;
+  std::vector<Tensor> kept;
+  std::vector<TensorEntry> entries;
+  for (const NamedTensor& tensor : torchvision ? torchvision_state(*first.layered(), network) : own_state(ensemble)) {
+    kept.push_back(tensor.value.detach().to(torch::kCPU).contiguous());
+    const Tensor& own = kept.back();
+    entries.push_back({tensor.name,
+                       own.scalar_type() == torch::kInt64 ? DType::I64 : DType::F32,
+                       own.sizes().vec(),
+                       {static_cast<const uint8_t*>(own.data_ptr()), own.nbytes()}});
+  }
+  write_state_dict(path, entries);
+}
+
+void export_safetensors(const std::string& path, const Ensemble& ensemble) {
+  if (ensemble.size() == 1)
+    save_source(path, ensemble.sources.front());
+  else
+    save_ensemble(path, ensemble);
+}
+
+}  // namespace tributary

@@ -1,0 +1,187 @@
+#include "tributary/model_io/model_file.h"
+
+#include <deque>
+#include <nlohmann/json.hpp>
+
+#include "tributary/base/error.h"
+#include "tributary/io/safetensors.h"
+#include "tributary/model/scripted_source.h"
+
+namespace tributary {
+namespace {
+
+constexpr const char* kFormat = "tributary-1";
+
+// Tensors on their way to a file. `kept` and `scripts` own what the entries point to.
+struct Outgoing {
+  std::vector<TensorEntry> entries;
+  std::vector<Tensor> kept;
+  std::deque<std::string> scripts;  // TorchScript files as they would be on disk
+
+  void add(const std::string& name, const Tensor& value) {
+    const Tensor host = value.detach().to(torch::kCPU).contiguous();
+    const bool integer = host.scalar_type() == torch::kInt64;
+    TRIBUTARY_CHECK(integer || host.scalar_type() == torch::kFloat32, "{} is neither int64 nor float32", name);
+    kept.push_back(host);
+    entries.push_back({name,
+                       integer ? DType::I64 : DType::F32,
+                       host.sizes().vec(),
+                       {static_cast<const uint8_t*>(host.data_ptr()), host.nbytes()}});
+  }
+
+  void add(const std::string& prefix, const SourceModel& source) {
+    if (const ScriptedSource* scripted = source.scripted()) {
+      scripts.push_back(scripted->bytes());
+      const std::string& bytes = scripts.back();
+      entries.push_back({prefix + kTorchScript,
+                         DType::U8,
+                         {static_cast<int64_t>(bytes.size())},
+                         {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}});
+      return;
+    }
+    for (const NamedTensor& tensor : source.state()) add(prefix + tensor.name, tensor.value);
+  }
+};
+
+Tensor incoming(const SafetensorsFile& file, const std::string& name) {
+  return tensor_of(file.at(name), file.name());
+}
+
+std::string described(const SafetensorsFile& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end())
+    input_error(
+        "{} is a safetensors file but not a model of ours (no '{}' in its metadata); write one with: tributary train",
+        file.name(), key);
+  return found->second;
+}
+
+// "source" or "mixture".
+std::string kind_of(const SafetensorsFile& file) {
+  const std::string format = described(file, "format");
+  if (format != kFormat) input_error("{} is of format '{}', this program reads '{}'", file.name(), format, kFormat);
+  return described(file, "kind");
+}
+
+SourceModel assemble_script(const SafetensorsFile& file, const ModelInfo& info, const std::string& prefix, bool trust) {
+  if (!trust)
+    input_error("{} holds TorchScript ({}), which is code; say --trust if you trust its author", file.name(),
+                info.name);
+  const TensorEntry& entry = file.at(prefix + kTorchScript);
+  auto body = std::make_unique<ScriptedSource>(std::string(entry.data.begin(), entry.data.end()), file.name(),
+                                               info.last_layer, info.preprocessing.size);
+  if (body->feature_width() != info.feature_width || body->classes() != static_cast<int64_t>(info.classes.size()))
+    input_error("{}: the TorchScript of {} does not fit its description; the file is damaged", file.name(), info.name);
+  return SourceModel(info, std::move(body));
+}
+
+SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const std::string& prefix, bool trust) {
+  if (info.architecture == kTorchScript) return assemble_script(file, info, prefix, trust);
+  if (!info.bottleneck && info.feature_width != make_backbone(info.architecture, info.first_stride, {}).width)
+    input_error("{}: {} has no features of width {}; the file is damaged", file.name(), info.architecture,
+                info.feature_width);
+  SourceModel source(info, Init());
+  NamedTensors state = source.state();
+  for (NamedTensor& tensor : state) {
+    const Tensor value = incoming(file, prefix + tensor.name);
+    if (value.sizes() != tensor.value.sizes() || value.scalar_type() != tensor.value.scalar_type())
+      input_error(
+          "{}: tensor {} has another shape or type than {} with {} classes needs; the file is damaged or not ours",
+          file.name(), prefix + tensor.name, info.architecture, info.classes.size());
+    tensor.value = value;
+  }
+  source.restore(state);
+  return source;
+}
+
+SourceModel assemble_source(const SafetensorsFile& file, bool trust) {
+  const ModelInfo info = model_info_from_json(described(file, "model"), file.name());
+  return assemble(file, info, "", trust);
+}
+
+Combination rule_named(const std::string& name, const std::string& file) {
+  for (const auto& [known, rule] : combination_names())
+    if (known == name) return rule;
+  input_error("{}: there is no mixture rule '{}'", file, name);
+}
+
+std::string name_of_rule(Combination rule) {
+  for (const auto& [name, known] : combination_names())
+    if (known == rule) return name;
+  return {};
+}
+
+Ensemble assemble_mixture(const SafetensorsFile& file, bool trust) {
+  Ensemble ensemble;
+  const std::vector<ModelInfo> infos = model_infos_from_json(described(file, "sources"), file.name());
+  for (size_t j = 0; j < infos.size(); ++j)
+    ensemble.sources.push_back(assemble(file, infos[j], fmt::format("source.{}.", j), trust));
+  require_compatible(ensemble.sources, std::vector<std::string>(infos.size(), file.name()));
+  ensemble.mixture.rule = rule_named(described(file, "rule"), file.name());
+  if (file.find("weights")) {
+    ensemble.mixture.weights = incoming(file, "weights");
+    if (ensemble.mixture.weights.sizes() != torch::IntArrayRef({ensemble.size()}))
+      input_error("{}: its weights do not fit its {} sources", file.name(), ensemble.size());
+  } else if (ensemble.mixture.rule == Combination::kWeightedLogits ||
+             ensemble.mixture.rule == Combination::kWeightedProbabilities) {
+    input_error("{}: the mixture's weights are missing; the file is damaged", file.name());
+  }
+  return ensemble;
+}
+
+}  // namespace
+
+void save_source(const std::string& path, const SourceModel& source) {
+  Outgoing out;
+  out.add("", source);
+  write_safetensors(path, out.entries, {{"format", kFormat}, {"kind", "source"}, {"model", to_json(source.info())}});
+}
+
+void save_ensemble(const std::string& path, const Ensemble& ensemble) {
+  Outgoing out;
+  nlohmann::json infos = nlohmann::json::array();
+  for (size_t j = 0; j < ensemble.sources.size(); ++j) {
+    out.add(fmt::format("source.{}.", j), ensemble.sources[j]);
+    infos.push_back(nlohmann::json::parse(to_json(ensemble.sources[j].info())));
+  }
+  if (ensemble.mixture.weights.defined()) out.add("weights", ensemble.mixture.weights);
+  write_safetensors(path, out.entries,
+                    {{"format", kFormat},
+                     {"kind", "mixture"},
+                     {"sources", infos.dump()},
+                     {"rule", name_of_rule(ensemble.mixture.rule)}});
+}
+
+bool is_ours(const SafetensorsFile& file) {
+  return file.metadata().count("kind") > 0;
+}
+
+SourceModel load_source(const std::string& path, const ImportOptions& options) {
+  if (is_triplet(path)) return import_source(path, options);
+  const FileFormat format = format_of(path);
+  if (format == FileFormat::kTorchScript) return import_script(path, options);
+  if (format != FileFormat::kSafetensors) return import_source(path, options);
+  const SafetensorsFile file = SafetensorsFile::read(path);
+  if (!is_ours(file)) return import_source(path, options);
+  const std::string kind = kind_of(file);
+  if (kind != "source")
+    input_error("{} is a {}, not a single source; it can be evaluated but not adapted again", path, kind);
+  return assemble_source(file, options.trust);
+}
+
+Ensemble load_ensemble(const std::string& path, const ImportOptions& options) {
+  if (!is_triplet(path) && format_of(path) == FileFormat::kSafetensors) {
+    const SafetensorsFile file = SafetensorsFile::read(path);
+    if (is_ours(file) && kind_of(file) == "mixture") return assemble_mixture(file, options.trust);
+  }
+  return load_sources({path}, options);
+}
+
+Ensemble load_sources(const std::vector<std::string>& paths, const ImportOptions& options) {
+  Ensemble ensemble;
+  for (const std::string& path : paths) ensemble.sources.push_back(load_source(path, options));
+  require_compatible(ensemble.sources, paths);
+  return ensemble;
+}
+
+}  // namespace tributary

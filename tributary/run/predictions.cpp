@@ -1,0 +1,86 @@
+#include "tributary/run/predictions.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tributary {
+namespace {
+
+using nlohmann::json;
+
+// A field with a comma, quote or line break goes in quotes, its quotes doubled (RFC 4180).
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string json_line(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+// What is said about one picture.
+struct Line {
+  std::string path, name;
+  float confidence, agreement;
+  std::vector<std::string> by_source;  // empty where there is one source alone
+};
+
+std::string csv_line(const Line& line) {
+  std::string text =
+      fmt::format("{},{},{:.6f},{:.4g}", csv_field(line.path), csv_field(line.name), line.confidence, line.agreement);
+  for (const std::string& name : line.by_source) text += "," + csv_field(name);
+  return text + ",\n";
+}
+
+}  // namespace
+
+std::string predictions_text(const ImageSet& images, const std::vector<SkippedPicture>& skipped,
+                             const Ensemble& ensemble, const Tensor& probabilities, const Tensor& logits,
+                             PredictionFormat format) {
+  const auto [confidence, predicted] = probabilities.max(-1);
+  const Tensor by_source = logits.argmax(-1).cpu().contiguous();
+  const Tensor host_predicted = predicted.cpu().contiguous();
+  const Tensor agreement = (by_source == host_predicted).to(torch::kFloat32).mean(0);
+  const Tensor host_confidence = confidence.to(torch::kCPU, torch::kFloat32).contiguous();
+  const int64_t sources = ensemble.size() > 1 ? ensemble.size() : 0;
+  const bool csv = format == PredictionFormat::kCsv;
+  const auto class_name = [&](int64_t index) { return ensemble.classes()[index]; };
+
+  std::string text;
+  if (csv) {
+    text = "path,class,confidence,agreement";
+    for (int64_t j = 0; j < sources; ++j) text += "," + csv_field(ensemble.sources[j].info().name);
+    text += ",error\n";
+  }
+  for (int64_t i = 0; i < images.size(); ++i) {
+    Line line{images.names[i],
+              class_name(host_predicted.data_ptr<int64_t>()[i]),
+              host_confidence.data_ptr<float>()[i],
+              agreement.data_ptr<float>()[i],
+              {}};
+    for (int64_t j = 0; j < sources; ++j)
+      line.by_source.push_back(class_name(by_source.data_ptr<int64_t>()[j * images.size() + i]));
+    if (csv) {
+      text += csv_line(line);
+      continue;
+    }
+    json object = {
+        {"path", line.path}, {"class", line.name}, {"confidence", line.confidence}, {"agreement", line.agreement}};
+    for (int64_t j = 0; j < sources; ++j)
+      object["sources"].push_back({{"name", ensemble.sources[j].info().name}, {"class", line.by_source[j]}});
+    text += json_line(object);
+  }
+  for (const SkippedPicture& bad : skipped)
+    text += csv ? fmt::format("{},,,{},{}\n", csv_field(bad.path), std::string(static_cast<size_t>(sources), ','),
+                              csv_field(bad.reason))
+                : json_line({{"path", bad.path}, {"error", bad.reason}});
+  return text;
+}
+
+}  // namespace tributary

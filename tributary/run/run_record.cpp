@@ -1,0 +1,108 @@
+#include "tributary/run/run_record.h"
+
+#include <array>
+
+#include "tributary/adapt/aggregation.h"
+
+namespace tributary {
+namespace {
+
+std::vector<int64_t> labels_of(const RoundEvent& event) {
+  const Tensor labels = event.probabilities.argmax(-1).cpu();
+  return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
+}
+
+nlohmann::json to_json(const LabelFreeScores& scores) {
+  return {{"classes", scores.classes},
+          {"entropy", scores.entropy},
+          {"marginal_entropy", scores.marginal_entropy},
+          {"trust", scores.trust}};
+}
+
+}  // namespace
+
+void RunRecord::on_round(const RoundEvent& event) {
+  last_ = event;
+  last_.trained = nullptr;
+  last_.features.clear();
+  if (event.round == 0) {
+    first_labels_ = labels_of(event);
+    first_mixture_ = event.ensemble->mixture;
+    first_scores_ = scores();
+  }
+  if (event.score.defined())
+    confident_.push_back(event.trained ? event.trained->confident.size(0) : event.initial_confident);
+  seconds_ += event.seconds;
+  phases_.training += event.round > 0 ? event.phases.training : 0;
+  phases_.evaluation += event.phases.evaluation;
+  phases_.weights += event.phases.weights;
+  phases_.labels += event.phases.labels;
+  phases_.waiting += event.phases.waiting;
+}
+
+LabelFreeScores RunRecord::scores() const {
+  return label_free_scores(last_.probabilities, last_.weights, last_.ensemble->size());
+}
+
+std::vector<std::string> RunRecord::signs_of_collapse() const {
+  return tributary::signs_of_collapse(first_scores_, scores(), last_.ensemble->size());
+}
+
+void RunRecord::save(nlohmann::json& state) const {
+  state["first_labels"] = first_labels_;
+  state["first_scores"] = {first_scores_.classes, first_scores_.entropy, first_scores_.marginal_entropy,
+                           first_scores_.trust};
+  state["first_rule"] = static_cast<int>(first_mixture_.rule);
+  if (first_mixture_.weights.defined()) {
+    const Tensor weights = first_mixture_.weights.to(torch::kCPU, torch::kFloat64).contiguous();
+    state["first_weights"] =
+        std::vector<double>(weights.data_ptr<double>(), weights.data_ptr<double>() + weights.numel());
+  }
+  state["confident"] = confident_;
+  state["seconds"] = {seconds_, phases_.training, phases_.evaluation, phases_.weights, phases_.labels, phases_.waiting};
+}
+
+void RunRecord::restore(const nlohmann::json& state) {
+  first_labels_ = state.at("first_labels").get<std::vector<int64_t>>();
+  const auto scores = state.at("first_scores").get<std::array<double, 4>>();
+  first_scores_ = {scores[0], scores[1], scores[2], scores[3]};
+  first_mixture_.rule = static_cast<Combination>(state.at("first_rule").get<int>());
+  if (state.contains("first_weights"))
+    first_mixture_.weights =
+        torch::tensor(state.at("first_weights").get<std::vector<double>>(), torch::kFloat64).to(torch::kFloat32);
+  confident_ = state.at("confident").get<std::vector<int64_t>>();
+  const auto seconds = state.at("seconds").get<std::array<double, 6>>();
+  seconds_ = seconds[0];
+  phases_ = {seconds[1], seconds[2], seconds[3], seconds[4], seconds[5]};
+}
+
+double RunRecord::changed_share() const {
+  const std::vector<int64_t> labels = labels_of(last_);
+  int64_t changed = 0;
+  for (size_t i = 0; i < labels.size(); ++i) changed += labels[i] != first_labels_[i] ? 1 : 0;
+  return static_cast<double>(changed) / static_cast<double>(labels.size());
+}
+
+void RunRecord::add_to(nlohmann::json& summary) const {
+  const int64_t count = last_.ensemble->size();
+  const Tensor share = last_.weights.defined() ? normalised_weights(last_.weights).cpu()
+                                               : torch::full({count}, 1.0 / static_cast<double>(count));
+  for (int64_t j = 0; j < count; ++j)
+    summary["sources"].push_back(
+        {{"name", last_.ensemble->sources[j].info().name}, {"weight", share[j].item<double>()}});
+  summary["pictures"] = last_.probabilities.size(0);
+  summary["rounds"] = last_.rounds;
+  summary["initial_confident"] = last_.initial_confident;
+  summary["confident"] = confident_.empty() ? 0 : confident_.back();
+  summary["confident_rounds"] = confident_;
+  summary["changed_share"] = changed_share();
+  summary["seconds"] = seconds_;
+  summary["phases"] = {{"training", phases_.training},
+                       {"evaluation", phases_.evaluation},
+                       {"weights", phases_.weights},
+                       {"labels", phases_.labels}};
+  summary["waiting_seconds"] = phases_.waiting;
+  summary["label_free_scores"] = {{"before", to_json(first_scores_)}, {"after", to_json(scores())}};
+}
+
+}  // namespace tributary

@@ -1,0 +1,61 @@
+#include "tributary/train/captured_steps.h"
+
+namespace tributary {
+namespace {
+
+// Masks drawn where the plan lies.
+std::vector<DropoutStream> device_noise(const StepPlan& plan) {
+  std::vector<DropoutStream> dropout_stream;
+  const Tensor keys = plan.dropout_keys();
+  for (int64_t i = 0; i < keys.size(0); ++i) dropout_stream.emplace_back(keys[i]);
+  return dropout_stream;
+}
+
+// The same masks drawn on the host, where `plan` lies, which is faster for a CPU and what TorchScript sources need.
+std::vector<DropoutStream> host_noise(const StepPlan& plan, torch::Device device) {
+  std::vector<DropoutStream> dropout_stream;
+  const Tensor keys = plan.dropout_keys();
+  for (int64_t i = 0; i < keys.size(0); ++i)
+    dropout_stream.emplace_back(Random(static_cast<uint64_t>(keys[i].item<int64_t>())), device);
+  return dropout_stream;
+}
+
+}  // namespace
+
+CapturedSteps::CapturedSteps(torch::Device device, bool cuda_graph, Step step)
+    : device_(device), cuda_graph_(cuda_graph && CudaGraph::possible(device)), step_(std::move(step)) {}
+
+void CapturedSteps::forget_rare_shapes() {
+  std::erase_if(captured_, [](const auto& entry) { return !entry.second.usual; });
+}
+
+Tensor CapturedSteps::run(const StepPlan& plan, bool usual) {
+  constexpr int kEagerFirst = 2;  // libraries choose their algorithms and take their memory
+  if (!cuda_graph_) {
+    std::vector<DropoutStream> dropout_stream = host_noise(plan, device_);
+    return step_(plan.on(device_), dropout_stream);
+  }
+  const NoAlgorithmSearch quick(!usual);
+  Captured& captured = captured_[plan.shapes()];
+  captured.usual = usual;
+  if (captured.eager < kEagerFirst) {
+    ++captured.eager;
+    const StepPlan moved = plan.on(device_);
+    std::vector<DropoutStream> dropout_stream = device_noise(moved);
+    const Tensor result = step_(moved, dropout_stream);
+    if (!captured.masks) captured.masks.emplace(dropout_stream);
+    return result;
+  }
+  if (!captured.work.captured()) {
+    captured.plan = plan.on(device_);
+    captured.work.capture([&] {
+      std::vector<DropoutStream> dropout_stream = captured.masks->draw(captured.plan->dropout_keys());
+      captured.result = step_(*captured.plan, dropout_stream);
+    });
+  }
+  captured.plan->assign(plan);
+  captured.work.replay();
+  return captured.result.clone();
+}
+
+}  // namespace tributary

@@ -1,0 +1,145 @@
+// Compiled with relaxed floating-point rules, so that the sums over sources become vector instructions.
+#include "tributary/tsne/repulsion.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tributary/base/clones.h"
+
+namespace tributary {
+namespace {
+
+constexpr size_t kLanes = 16;         // sources at a time, on the widest processors
+constexpr int64_t kTargetsAPart = 8;  // lists of targets: enough work to be worth handing out
+
+struct Push {
+  float x, y, weight;
+};
+
+// Sums of w^2 (y - y_j) and of w over all sources.
+TRIBUTARY_CLONES Push push_on(float x, float y, const float* source_x, const float* source_y, const float* count,
+                              const float* variance, size_t sources) {
+  Push sum{};
+  for (size_t s = 0; s < sources; ++s) {
+    const float dx = x - source_x[s], dy = y - source_y[s];
+    const float w = 1 / (1 + dx * dx + dy * dy), weight = w * count[s], spread = w * variance[s];
+    const float force = weight * w * (1 + 2 * spread * (1 - 3 * w));
+    sum.weight += weight * (1 + spread * (1 - 2 * w));
+    sum.x += force * dx;
+    sum.y += force * dy;
+  }
+  return sum;
+}
+
+float square(float value) {
+  return value * value;
+}
+
+// From a value to the interval [low, high].
+float gap(float value, float low, float high) {
+  return std::max({0.f, low - value, value - high});
+}
+
+}  // namespace
+
+void Repulsion::Sources::add(const QuadNode& crowd) {
+  add(crowd.x, crowd.y, static_cast<float>(crowd.count()));
+  variance.back() = crowd.variance;
+}
+
+void Repulsion::Sources::add(float at_x, float at_y, float points) {
+  x.push_back(at_x);
+  y.push_back(at_y);
+  count.push_back(points);
+  variance.push_back(0);
+}
+
+void Repulsion::Sources::clear() {
+  x.clear();
+  y.clear();
+  count.clear();
+  variance.clear();
+}
+
+// With sources that count as no point, so that no loop over single ones remains.
+void Repulsion::Sources::fill_lanes() {
+  while (x.size() % kLanes != 0) add(0, 0, 0);
+}
+
+Repulsion::Repulsion(int64_t points, double angle)
+    : points_(points),
+      angle2_(static_cast<float>(angle * angle)),
+      by_pairs_(angle == 0 || points <= kPairs),
+      push_x_(static_cast<size_t>(points)),
+      push_y_(static_cast<size_t>(points)),
+      weight_(static_cast<size_t>(points)) {}
+
+void Repulsion::place(const float* x, const float* y) {
+  tree_.build(x, y, points_);
+  targets_.clear();
+  const auto& nodes = tree_.nodes();
+  for (int32_t leaf = 0; leaf < static_cast<int32_t>(nodes.size()); ++leaf) {
+    if (nodes[leaf].next != leaf + 1) continue;
+    // More than a leaf holds are points that all but coincide.
+    for (int32_t first = nodes[leaf].begin; first < nodes[leaf].end; first += Quadtree::kLeaf)
+      targets_.push_back({first, std::min(first + Quadtree::kLeaf, nodes[leaf].end)});
+  }
+  if (!by_pairs_) return;
+  all_.clear();
+  for (int64_t i = 0; i < points_; ++i) all_.add(tree_.x()[i], tree_.y()[i]);
+  all_.fill_lanes();
+}
+
+int64_t Repulsion::parts() const {
+  return (static_cast<int64_t>(targets_.size()) + kTargetsAPart - 1) / kTargetsAPart;
+}
+
+void Repulsion::compute(int64_t part) {
+  Sources seen;
+  const auto first = static_cast<size_t>(part * kTargetsAPart);
+  for (size_t t = first; t < std::min(first + kTargetsAPart, targets_.size()); ++t) {
+    if (!by_pairs_) see(targets_[t], seen);
+    push(targets_[t], by_pairs_ ? all_ : seen);
+  }
+}
+
+double Repulsion::total() const {
+  constexpr double kLeast = 1e-9;  // where points are so far apart that nothing is left of their weights
+  return std::max(std::accumulate(weight_.begin(), weight_.end(), 0.0), kLeast);
+}
+
+// Lists what all of the targets may see alike. The targets themselves are in it, as single points.
+void Repulsion::see(const Targets& targets, Sources& sources) const {
+  const auto& nodes = tree_.nodes();
+  const auto [low_x, high_x] = std::minmax_element(tree_.x().begin() + targets.first, tree_.x().begin() + targets.last);
+  const auto [low_y, high_y] = std::minmax_element(tree_.y().begin() + targets.first, tree_.y().begin() + targets.last);
+  sources.clear();
+  for (int32_t n = 0; n < static_cast<int32_t>(nodes.size());) {
+    const QuadNode& node = nodes[n];
+    const float distance2 = square(gap(node.x, *low_x, *high_x)) + square(gap(node.y, *low_y, *high_y));
+    const bool among = node.begin <= targets.first && targets.last <= node.end;
+    // Points at one place are a point that counts as several, even among themselves.
+    if (node.size == 0 || (!among && square(node.size) <= angle2_ * distance2)) {
+      sources.add(node);
+      n = node.next;
+      continue;
+    }
+    if (node.next == n + 1)
+      for (int32_t i = node.begin; i < node.end; ++i) sources.add(tree_.x()[i], tree_.y()[i]);
+    ++n;
+  }
+  sources.fill_lanes();
+}
+
+void Repulsion::push(const Targets& targets, const Sources& sources) {
+  for (int32_t i = targets.first; i < targets.last; ++i) {
+    const Push sum = push_on(tree_.x()[i], tree_.y()[i], sources.x.data(), sources.y.data(), sources.count.data(),
+                             sources.variance.data(), sources.x.size());
+    const int32_t point = tree_.order()[i];
+    push_x_[point] = sum.x;
+    push_y_[point] = sum.y;
+    weight_[point] = sum.weight - 1;  // the point has met itself, with weight 1 and no push
+  }
+}
+
+}  // namespace tributary
