@@ -184,7 +184,7 @@ TEST(SourceTraining, GoesOnWhereItWasInterrupted) {
   options.epochs = 4;
   options.batch = 8;
   for (const KeptIterate kept : {KeptIterate::kBest, KeptIterate::kLast}) {
-    options.checkpoint = kept;
+    options.keep = kept;
     expect_equal_wherever_cut([&](Checkpointer& checkpointer) {
       SourceModel model(test::small_info("dtn"), Random(1));
       train_source(model, training, validation, options, 5, checkpointer);
