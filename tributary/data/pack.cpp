@@ -178,7 +178,7 @@ PackedShards pack_pictures(const PictureSource& source, const std::string& path,
   check_skipped_share(path, result.skipped, source.names.size(), options.max_bad_share);
   writer.finish();
   check_interrupt();
-  staging.place(writer.names());
+  staging.commit(writer.names());
   for (const std::string& name : writer.names()) result.files.push_back((fs::path(folder) / name).string());
   result.bytes = writer.bytes();
   return result;

@@ -111,7 +111,7 @@ std::string OnnxGraph::constant(std::string name, DType dtype, std::vector<int64
   }
   TRIBUTARY_CHECK(size == bytes.size(), "{} is {} [{}] but has {} bytes", name, name_of(dtype), fmt::join(shape, ", "),
                   bytes.size());
-  head.integer(kTensorType, number_of(dtype)).text(kTensorName, name).announce(kTensorRaw, bytes.size());
+  head.integer(kTensorType, number_of(dtype)).text(kTensorName, name).length_prefix(kTensorRaw, bytes.size());
   constants_.push_back({head.take(), {}, bytes});
   return made(std::move(name));
 }
@@ -169,7 +169,7 @@ void OnnxGraph::write(const std::string& path) const {
   std::vector<std::span<const uint8_t>> micro_batches{{}, bytes_of(nodes_), bytes_of(name)};
   for (const Constant& constant : constants_) {
     const uint64_t size = constant.head.size() + constant.data().size();
-    heads.push_back(Message().announce(kGraphInitializer, size).take() + constant.head);
+    heads.push_back(Message().length_prefix(kGraphInitializer, size).take() + constant.head);
     micro_batches.push_back(bytes_of(heads.back()));
     micro_batches.push_back(constant.data());
   }
@@ -182,7 +182,7 @@ void OnnxGraph::write(const std::string& path) const {
   };
 
   Message start;
-  start.integer(kModelIrVersion, kIrVersion).text(kModelProducer, "tributary").announce(kModelGraph, total());
+  start.integer(kModelIrVersion, kIrVersion).text(kModelProducer, "tributary").length_prefix(kModelGraph, total());
   const std::string before = start.take();
   Message end = Message().message(kModelOpset, Message().integer(kOpsetVersion, kOpset));
   for (const auto& [key, value] : metadata_) {

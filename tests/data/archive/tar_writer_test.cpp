@@ -32,7 +32,7 @@ std::string write(const TempDir& dir) {
   for (size_t i = 0; i < names().size(); ++i) writer.add(names()[i], std::string_view(content(i)));
   writer.finish();
   EXPECT_FALSE(std::filesystem::exists(dir / "a.tar"));
-  writer.place();
+  writer.commit();
   EXPECT_EQ(static_cast<int64_t>(std::filesystem::file_size(dir / "a.tar")), writer.size());
   return dir / "a.tar";
 }
@@ -69,7 +69,7 @@ TEST(TarWriter, WritesWhatGnuTarReads) {
   writer.add("folder/" + std::string(120, 'n') + ".jpg", std::string_view("long"));
   writer.add("b.jpg", std::string_view(content(3)));
   writer.finish();
-  writer.place();
+  writer.commit();
   const std::string command = "cd " + test::shell_quoted(dir.path()) + " && tar -xf a.tar 2>err && ! [ -s err ]";
   ASSERT_EQ(std::system(command.c_str()), 0) << "GNU tar warned or failed";
   EXPECT_EQ(test::text_of(test::read_bytes(dir / ("folder/" + std::string(120, 'n') + ".jpg"))), "long");

@@ -24,7 +24,7 @@ class TarWriter {
 
   // Ends the archive, which then lies beside its place until it is placed there; one that never is leaves nothing.
   void finish();
-  void place() { file_.place(); }
+  void commit() { file_.commit(); }
 
  private:
   void write(std::string_view bytes);
