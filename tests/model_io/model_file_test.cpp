@@ -92,7 +92,7 @@ TEST(ModelFile, RefusesEveryDamagedDescription) {
       {"no format", [](auto&, auto& meta) { meta.erase("format"); }, "not a model of ours"},
       {"other format", [](auto&, auto& meta) { meta["format"] = "tributary-9"; }, "is of format 'tributary-9'"},
       {"no description", [](auto&, auto& meta) { meta.erase("model"); }, "no 'model'"},
-      {"description no JSON", [](auto&, auto& meta) { meta["model"] = "{"; }, "makes no sense"},
+      {"description no JSON", [](auto&, auto& meta) { meta["model"] = "{"; }, "invalid model description"},
       {"one class",
        [](auto&, auto& meta) {
          ModelInfo info = test::small_info();
