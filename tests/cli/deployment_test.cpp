@@ -180,9 +180,9 @@ TEST_F(Deployment, CodeIsOnlyLoadedForThoseWhoTrustIt) {
   outcome = run_program(*folder_, "predict plain.pt --trust --last-layer nowhere" + rest);
   EXPECT_THAT(outcome.err, HasSubstr("has no layer 'nowhere'"));
   outcome = run_program(*folder_, "predict plain.pt --trust --last-layer 0" + rest);
-  EXPECT_THAT(outcome.err, HasSubstr("layer '0' has no weight of two dimensions"));
+  EXPECT_THAT(outcome.err, HasSubstr("layer '0' has no two-dimensional weight"));
   outcome = run_program(*folder_, "predict followed.pt --trust --last-layer 0.1" + rest);
-  EXPECT_THAT(outcome.err, HasSubstr("something follows the layer"));
+  EXPECT_THAT(outcome.err, HasSubstr("the output is not that of the layer named with --last-layer"));
   outcome = run_program(*folder_, "predict plain.pt --trust --last-layer 1 --data photos --size 100");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("plain.pt: the module fails on two pictures of 100x100"));
