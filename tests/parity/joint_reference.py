@@ -2,7 +2,7 @@
 
     /usr/bin/python3 tests/parity/joint_reference.py DUMP.safetensors
 
-Written from docs/method.md (DECISION and CAiDA) in the plainest way: whole tables of distances, walks
+Computes the equations of docs/method.md (DECISION and CAiDA) in the plainest way: whole tables of distances, walks
 hop by hop, pairs of sources one by one. Everything is computed in double.
 """
 import json

@@ -1,4 +1,4 @@
-"""SFDA's memory of prototypes, its labels and one step's losses and gradients, computed again from docs/method.md.
+"""SFDA's memory of prototypes, its labels and one step's losses and gradients, computed again (docs/method.md, SFDA).
 
 Follows the released code, list by list and with the (bP) x (bP) matrix of distances,
 where the program under test works on tensors of a fixed shape.

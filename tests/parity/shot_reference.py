@@ -2,7 +2,9 @@
 
     /usr/bin/python3 tests/parity/shot_reference.py DUMP.safetensors
 
-Written from docs/method.md (SHOT). The dump gives the pictures, the sources before the first step, and each step's rows and
+Computes the equations of docs/method.md (SHOT).
+
+The dump gives the pictures, the sources before the first step, and each step's rows and
 dropout masks. Everything else is our own: what the sources make of the target set, labels, losses, rates, steps, the
 statistics of BatchNorm, and the mean of the sources' probabilities. After each step the weights are compared and then
 taken from the dump, so that rounding does not add up; momentum stays ours. All is computed in double, and labels are
