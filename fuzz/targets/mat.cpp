@@ -14,8 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const std::string& name : file.names())
       for (const int64_t cell : {-1, 0, 3})
         fuzz::read_or_refuse([&] {
-          const MatPlace place{name, cell};
-          fuzz::require(file.outline(place).sizes == file.read(place).sizes, "an array of two sizes");
+          const MatKey key{name, cell};
+          fuzz::require(file.outline(key).sizes == file.read(key).sizes, "an array of two sizes");
         });
   });
   for (const char* part : {"", ":train", ":test"}) {

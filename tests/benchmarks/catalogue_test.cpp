@@ -210,7 +210,7 @@ TEST(Locate, FindsDigitsAsIdxByMnistsOwnNamesAndAsFolders) {
 
   dir.folder("usps");
   write_idx_pair(dir / "usps/train-images.idx", dir / "usps/other-labels.idx", 20, 10);
-  EXPECT_THAT(locate(digits, domain_named(digits, "US"), dir.path()).missing, HasSubstr("has no labels beside it"));
+  EXPECT_THAT(locate(digits, domain_named(digits, "US"), dir.path()).missing, HasSubstr("has no labels file"));
 }
 
 TEST(Locate, FindsDigitsAsTheBundleOfTheFieldAndAsTheirAuthorsFiles) {
