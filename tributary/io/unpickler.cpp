@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxSteps = 2'000'000;
 constexpr int kMaxDepth = 100;
-constexpr size_t kMaxDimensions = 64;
+constexpr size_t kMaxPickledDimensions = 64;
 
 enum class Role {
   kOrderedDict,
@@ -239,7 +239,7 @@ class Unpickler {
 
   std::vector<int64_t> integers(const Value& tuple) {
     std::vector<int64_t> numbers;
-    if (!tuple.is(Kind::kTuple) || tuple.items.size() > kMaxDimensions) damaged("an invalid shape");
+    if (!tuple.is(Kind::kTuple) || tuple.items.size() > kMaxPickledDimensions) damaged("an invalid shape");
     charge(tuple.items.size());
     for (const Value* item : tuple.items) {
       if (!item->is(Kind::kInt)) damaged("{} in a shape", name_of(item->kind));

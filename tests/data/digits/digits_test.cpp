@@ -132,7 +132,7 @@ TEST(DigitDomains, UnknownNamesAreErrorsThatListTheKnownOnes) {
     FAIL() << "no error";
   } catch (const InputError& error) {
     EXPECT_STREQ(error.what(),
-                 "there is no digit domain 'mnist'; choose one of handwriting, postal, textured, signs, street");
+                 "unknown digit domain 'mnist'; choose one of handwriting, postal, textured, signs, street");
   }
 }
 

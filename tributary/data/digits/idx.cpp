@@ -16,8 +16,8 @@ namespace tributary {
 namespace {
 
 constexpr uint8_t kUnsignedByte = 8;
-constexpr int64_t kMaxSide = 65535;         // larger sides are an error
-constexpr int64_t kFirstChunk = 1ll << 20;  // of gzipped files, whose decompressed size is unknown
+constexpr int64_t kMaxSide = 65535;             // larger sides are an error
+constexpr int64_t kFirstGzipChunk = 1ll << 20;  // of gzipped files, whose decompressed size is unknown
 
 struct Header {
   std::vector<int64_t> sizes;
@@ -73,7 +73,7 @@ std::vector<uint8_t> read_body(MaybeGzipFile& file, const std::string& path, con
   int64_t filled = 0;
   while (filled < header.body_bytes) {
     const int64_t wanted =
-        file.gzipped() ? std::min(header.body_bytes, std::max(kFirstChunk, 2 * filled)) : header.body_bytes;
+        file.gzipped() ? std::min(header.body_bytes, std::max(kFirstGzipChunk, 2 * filled)) : header.body_bytes;
     body.resize(static_cast<size_t>(wanted));
     const auto got = static_cast<int64_t>(file.read(body.data() + filled, static_cast<size_t>(wanted - filled)));
     filled += got;
