@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NotAModel", "adapt --source text.safetensors " DIGITS, "text.safetensors"},
         Case{"PictureAsModel", "adapt --source one-picture/a.png " DIGITS, "one-picture/a.png"},
         Case{"FolderAsSource", "adapt --source empty " DIGITS, "empty"},
-        Case{"NanWeights", "adapt --source nan.safetensors " DIGITS, "NaN or infinite"},
+        Case{"NanWeights", "adapt --source nan.safetensors " DIGITS, "non-finite values"},
         Case{"ZeroRounds", "adapt " GOOD " " DIGITS " --rounds 0", "rounds"},
         Case{"BatchOfOne", "adapt " GOOD " " DIGITS " --batch 1", "batch"},
         Case{"NegativeRate", "adapt " GOOD " " DIGITS " --rate-bottleneck -1", "rate-bottleneck"},
