@@ -410,7 +410,7 @@ TEST(OwnBenchmark, RejectsInvalidFiles) {
       {about + a, "fewer than two domains"},
       {about + "domain = 3\n", "own.toml:4: unknown key domain; the keys are name, architecture"},
       {"domain = [1, 2]\n" + about, "own.toml:1: domain must be a table"},
-      {about + a + a, "own.toml:7: there are two domains a"},
+      {about + a + a, "own.toml:7: two domains are named a"},
       {about + a + "[[domain]]\nname = \"c\"\n", "own.toml:7: a domain needs a name and training pictures"},
       {about + a + "[[domain]]\nname = \"../c\"\ntrain = \"c\"\n", "is not a valid file name"},
       {about + a + "[[domain]]\nname = 3\ntrain = \"c\"\n", "own.toml:8: name must be a string"},
