@@ -392,7 +392,7 @@ std::vector<Corrupt> corrupt_pickles() {
   const std::string ordered = name("collections", "OrderedDict");
   std::vector<Corrupt> cases{
       {"os.system", proto + name("os", "system") + hostile,
-       "x.pt: the pickle asks for os.system, which is code; only tensors and containers are read"},
+       "x.pt: the pickle asks for os.system, which is code; save tensors and containers only"},
       {"posix.system", proto + name("posix", "system") + hostile, "asks for posix.system, which is code"},
       {"nt.system", proto + name("nt", "system") + hostile, "asks for nt.system"},
       {"builtins.eval", proto + name("builtins", "eval") + hostile, "asks for builtins.eval, which is code"},
@@ -515,7 +515,7 @@ std::vector<Corrupt> corrupt_pickles() {
       {"shape of floats", proto + kRebuild + "(" + persistent({}) + integer(0) + "G" + little(0, 8) + "\x85)NNtR.",
        "a float in a shape"},
       {"shape of truths", proto + kRebuild + "(" + persistent({}) + integer(0) + "\x88\x85)NNtR.",
-       "a truth value in a shape"},
+       "a boolean in a shape"},
       {"shape of 65", proto + tensor({0, std::vector<int64_t>(65, 1), std::vector<int64_t>(65, 1), {}}) + ".",
        "an invalid shape"},
       {"shape and strides differ", proto + tensor({0, {2, 3}, {1}, {}}) + ".", "2 extents with 1 strides"},
