@@ -165,7 +165,7 @@ std::string labels_path_for(const std::string& images_path) {
   const bool gzipped = remove_suffix(name, ".gz");
   const size_t at = name.rfind("images");
   if (at == std::string::npos)
-    input_error("the name of {} has no labels file; name the pair NAME-images.idx and NAME-labels.idx", images_path);
+    input_error("cannot derive the labels file of {}; name the pair NAME-images.idx and NAME-labels.idx", images_path);
   name.replace(at, 6, "labels");
   for (const char* rank : {"idx3", "idx4"}) {
     const size_t found = name.find(rank, at);
