@@ -29,7 +29,7 @@ NVLINK = 450e9  # bytes a second and GPU, one way
 ADAPTER = 50e9  # bytes a second and GPU, one way; all eight of a node work at once
 LATENCY = {1: 0.0, 8: 20e-6, 64: 40e-6}  # seconds of a sum or gather of a few kilobytes, by GPUs
 
-# The method: spec 00, the defaults of SelectiveOptions and the paper's row for DomainNet.
+# The method: docs/method.md, the defaults of SelectiveOptions and the paper's row for DomainNet.
 ROUNDS, INNER_EPOCHS, BATCH, PASSES, WEIGHT_STEPS = 10, 3, 32, 3, 2000
 SOURCES, CLASSES, FEATURES, BACKBONE = 5, 345, 256, 2048
 # N_0 / n depends on the data. This is the paper's own example (Office-31, D,W -> A).

@@ -71,7 +71,7 @@ class Train : public Command {
       info.normalisation = weights->info.normalisation;
       info.first_stride = weights->info.first_stride;
     } else {
-      apply_framing(import_, architecture(info.architecture), info);
+      apply_preprocessing(import_, architecture(info.architecture), info);
     }
     const Split split = load(info.preprocessing, seed);
     session_.require_equal(split.training.images.size(), data_path_);

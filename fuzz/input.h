@@ -1,4 +1,4 @@
-// What the targets share: which answers to a bad file are right, and files for readers that take a path.
+// Shared by the fuzz targets: expected errors, assertions and temporary files.
 #pragma once
 
 #include <unistd.h>
@@ -17,24 +17,24 @@
 
 namespace tributary::fuzz {
 
-// Our own assertion: a finding, and with fuzz_replay a failed test.
+// An assertion: a finding of the fuzzer, a failed test in fuzz_replay.
 inline void require(bool holds, const std::string& what) {
   if (!holds) throw std::logic_error(what);
 }
 
-// What a message quotes of a file goes to a terminal, where control characters act.
+// Messages may quote a file and are printed to a terminal, so they must not contain control characters.
 inline void require_printable(std::string_view message) {
   bool plain = is_utf8(message);
   for (const char c : message) plain = plain && static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
-  require(plain, "a message that is not one line of plain text: " + std::string(message));
+  require(plain, "a message that is not one printable line: " + std::string(message));
 }
 
-// Reads, where a clean refusal is as good as success; any other exception is a finding.
-template <typename Refusal = InputError, typename Read>
-void read_or_refuse(Read read) {
+// Accepts success and an `Expected` error; any other exception is a finding.
+template <typename Expected = InputError, typename Read>
+void read_or_reject(Read read) {
   try {
     read();
-  } catch (const Refusal& error) {
+  } catch (const Expected& error) {
     require_printable(error.what());
   }
 }
@@ -43,11 +43,11 @@ inline std::string_view text_of(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// A folder for the time of the process, below $TMPDIR: scripts/fuzz has it in memory.
+// A temporary folder in $TMPDIR for the lifetime of the process; scripts/fuzz puts it in memory.
 class Folder {
  public:
   Folder() : path_((std::filesystem::temp_directory_path() / "tributary-fuzz-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
+    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot create " + path_);
   }
   ~Folder() {
     std::error_code error;

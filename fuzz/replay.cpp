@@ -1,5 +1,6 @@
-// Gives every file of fuzz/corpus/ to every target once, for what is a file to one reader is damage to another: what
-// fuzzing found stays found, with any compiler.
+// Runs every target on every file of fuzz/corpus/, as a regression test with any compiler.
+//
+// A valid file for one reader is an invalid one for the others.
 #include <gtest/gtest.h>
 
 #include <algorithm>

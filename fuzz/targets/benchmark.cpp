@@ -1,5 +1,6 @@
-// Any text as a benchmark of the user's own domains (benchmarks/catalogue.h). An InputError refuses it; what is
-// accepted has names that can be files, for the runs of a table are folders called after them.
+// Fuzzes benchmark files (benchmarks/catalogue.h).
+//
+// Accepted names must be valid file names, because the runs of a table are folders with these names.
 #include "fuzz/input.h"
 #include "tributary/benchmarks/catalogue.h"
 
@@ -9,7 +10,7 @@ namespace {
 
 void require_file_name(const std::string& name) {
   fuzz::require(std::filesystem::path(name).filename() == name && name != "." && name != "..",
-                "a name that is no file's: " + name);
+                "a name that is not a file name: " + name);
 }
 
 }  // namespace
@@ -17,7 +18,7 @@ void require_file_name(const std::string& name) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const fuzz::Folder folder;
   const std::string path = folder.write("own.toml", fuzz::text_of(data, size));
-  fuzz::read_or_refuse([&] {
+  fuzz::read_or_reject([&] {
     const Benchmark own = read_benchmark(path);
     require_file_name(own.name);
     for (const Domain& domain : own.domains) {

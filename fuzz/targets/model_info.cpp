@@ -1,5 +1,4 @@
-// Any text as a model file's description of its model, or of a mixture's models (io/model_info.h). An InputError
-// refuses what makes no sense; what is accepted must read back as the same text.
+// Fuzzes model descriptions of single models and mixtures (io/model_info.h). Accepted ones must round-trip.
 #include "tributary/io/model_info.h"
 #include "fuzz/input.h"
 
@@ -7,10 +6,10 @@ using namespace tributary;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string given(fuzz::text_of(data, size));
-  fuzz::read_or_refuse([&] {
+  fuzz::read_or_reject([&] {
     const std::string text = to_json(model_info_from_json(given, "input"));
-    fuzz::require(to_json(model_info_from_json(text, "input")) == text, "a description that does not read back");
+    fuzz::require(to_json(model_info_from_json(text, "input")) == text, "a description that does not round-trip");
   });
-  fuzz::read_or_refuse([&] { fuzz::require(!model_infos_from_json(given, "input").empty(), "a mixture of nothing"); });
+  fuzz::read_or_reject([&] { fuzz::require(!model_infos_from_json(given, "input").empty(), "an empty mixture"); });
   return 0;
 }

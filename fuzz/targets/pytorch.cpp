@@ -1,14 +1,15 @@
-// Any bytes to the reader of PyTorch checkpoints (io/pytorch_file.h), either format; an InputError refuses what is
-// none. The checksums of zip entries keep changed pickles out here: pickle.cpp hands them in.
+// Fuzzes the reader of PyTorch files (io/pytorch_file.h), zip and legacy format.
+//
+// Zip checksums reject most mutated pickles here; pickle.cpp fuzzes them directly.
 #include "fuzz/input.h"
 #include "tributary/io/pytorch_file.h"
 
 using namespace tributary;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  fuzz::read_or_refuse([&] {
+  fuzz::read_or_reject([&] {
     const PytorchFile file = PytorchFile::parse({data, data + size}, "input");
-    size_t bytes = 0;  // all of them are there to be read
+    size_t bytes = 0;  // reads all data, for the address sanitiser
     for (const TensorEntry& entry : file.entries())
       for (const uint8_t byte : entry.data) bytes += byte != 0;
     fuzz::require(bytes <= size * (file.entries().size() + 1), "more bytes than the file has");

@@ -1,5 +1,4 @@
-// Any bytes to the reader of safetensors (io/safetensors.h), and what its metadata says of a model to the reader of
-// that (io/model_info.h). Both refuse with InputErrors.
+// Fuzzes safetensors files (io/safetensors.h) and the model descriptions in their metadata (io/model_info.h).
 #include "tributary/io/safetensors.h"
 #include "fuzz/input.h"
 #include "tributary/io/model_info.h"
@@ -7,7 +6,7 @@
 using namespace tributary;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  fuzz::read_or_refuse([&] {
+  fuzz::read_or_reject([&] {
     const SafetensorsFile file = SafetensorsFile::parse({data, data + size}, "input");
     size_t covered = 0;
     for (const TensorEntry& entry : file.entries()) {
@@ -16,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     fuzz::require(covered <= size, "tensors larger than the file");
     for (const auto& [key, value] : file.metadata())
-      fuzz::read_or_refuse([&, &text = value] { to_json(model_info_from_json(text, "input")); });
+      fuzz::read_or_reject([&, &text = value] { to_json(model_info_from_json(text, "input")); });
   });
   return 0;
 }

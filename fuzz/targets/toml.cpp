@@ -1,6 +1,5 @@
-// Any text as an options file in TOML (base/options.h) for a table with an option of every kind, and as the
-// configuration of another run to compare with. An InputError refuses it; what is accepted and written must read back
-// as the same.
+// Fuzzes option files in TOML (base/options.h), for a table with an option of every kind, and the comparison of two
+// configurations. Accepted options must round-trip.
 #include "fuzz/input.h"
 #include "tributary/base/options.h"
 
@@ -10,7 +9,6 @@ namespace {
 
 enum class Kind { kPlain, kFancy };
 
-// Fields of every kind and the table that declares them.
 struct Options {
   int64_t rounds = 20;
   double rate = 0.01;
@@ -42,12 +40,12 @@ std::string read_and_written(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(fuzz::text_of(data, size));
-  fuzz::read_or_refuse([&] {
+  fuzz::read_or_reject([&] {
     const std::string written = read_and_written(text);
-    fuzz::require(read_and_written(written) == written, "options that do not read back: " + written);
+    fuzz::require(read_and_written(written) == written, "options that do not round-trip: " + written);
     fuzz::require(differences(written, written).empty(), "a configuration that differs from itself");
   });
-  fuzz::read_or_refuse([&] {
+  fuzz::read_or_reject([&] {
     for (const std::string& line : differences(text, Options().table.to_toml())) fuzz::require_printable(line);
   });
   return 0;

@@ -1,6 +1,7 @@
-// The tensors and metadata of a safetensors file (any bytes that are one) through the writers of safetensors, PyTorch
-// checkpoints and ONNX (model/*_writer.h), as an export does. What was written must read back as the same tensors. An
-// InputError is right for a text that is not UTF-8 and nowhere else.
+// Fuzzes the writers of safetensors, PyTorch files and ONNX (io/*_writer.h).
+//
+// The input is a safetensors file whose tensors and metadata are exported. Written tensors must round-trip. Writers may
+// throw an InputError only for text that is not UTF-8.
 #include <algorithm>
 
 #include "fuzz/input.h"
@@ -13,20 +14,20 @@ using namespace tributary;
 namespace {
 
 void require_equal(const std::vector<TensorEntry>& written, const std::vector<TensorEntry>& read) {
-  fuzz::require(written.size() == read.size(), "another number of tensors than was written");
+  fuzz::require(written.size() == read.size(), "a wrong number of tensors");
   for (const TensorEntry& tensor : written) {
     const auto found =
         std::find_if(read.begin(), read.end(), [&](const TensorEntry& r) { return r.name == tensor.name; });
     fuzz::require(found != read.end() && found->dtype == tensor.dtype && found->shape == tensor.shape &&
                       std::equal(found->data.begin(), found->data.end(), tensor.data.begin(), tensor.data.end()),
-                  "a tensor that does not read back: " + printable(tensor.name));
+                  "a tensor that does not round-trip: " + printable(tensor.name));
   }
 }
 
 void write_onnx(const SafetensorsFile& file) {
   OnnxGraph graph("graph");
   graph.input("input", DType::F32, {OnnxDimension("batch"), 3});
-  graph.node("Identity", {"input"}, {}, "echo");  // a graph must have a result, also where there are no tensors
+  graph.node("Identity", {"input"}, {}, "echo");  // a graph needs an output, even without tensors
   graph.output("echo", DType::F32, {OnnxDimension("batch"), 3});
   for (const TensorEntry& entry : file.entries()) {
     graph.constant("constant " + entry.name, entry.dtype, entry.shape, entry.data);
@@ -41,17 +42,17 @@ void write_onnx(const SafetensorsFile& file) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const fuzz::Folder folder;
-  fuzz::read_or_refuse([&] {
+  fuzz::read_or_reject([&] {
     const SafetensorsFile file = SafetensorsFile::parse({data, data + size}, "input");
     const std::string safetensors = folder.path() + "/written.safetensors";
     write_safetensors(safetensors, file.entries(), file.metadata());
     const SafetensorsFile again = SafetensorsFile::read(safetensors);
     require_equal(file.entries(), again.entries());
-    fuzz::require(file.metadata() == again.metadata(), "metadata that do not read back");
+    fuzz::require(file.metadata() == again.metadata(), "metadata that do not round-trip");
 
     write_onnx(file);
 
-    // The reader takes a prefix off that all tensors share, and refuses a checkpoint without any.
+    // The reader removes a prefix "module." that all tensors share, and rejects files without tensors.
     const auto& entries = file.entries();
     const auto prefixed = [](const TensorEntry& entry) { return entry.name.starts_with("module."); };
     if (std::all_of(entries.begin(), entries.end(), prefixed)) return;

@@ -71,7 +71,7 @@ TEST(Aggregation, TheLoopOverNumbersTakesTheStepsOfTheTensorOperations) {
 }
 
 TEST(Aggregation, InTheSpaceOfProbabilitiesCollapsesToOneSource) {
-  // Spec 00, trap 1: the loss is concave along the simplex.
+  // The loss is concave along the simplex.
   AggregationOptions options;
   options.space = MixtureSpace::kProbabilities;
   options.steps = 4000;

@@ -45,7 +45,7 @@ Gradients autograd_gradients(const Adversary& adversary, bool of_discriminator) 
 }
 
 TEST(Alignment, GivesEverySourceTheGradientOfTheLossOnce) {
-  // Spec 00, unit test 4: by default the features meet the updated d.
+  // By default the features meet the updated d.
   Adversary adversary(kSources * kWidth, {}, Random(5));
   const Features features = some_features();
   const AlignmentStep step = adversary.step(features.confident, features.unconfident);
@@ -59,7 +59,7 @@ TEST(Alignment, GivesEverySourceTheGradientOfTheLossOnce) {
 }
 
 TEST(Alignment, OfTheReleasedCodeGivesSourceJTheLossOftenerAndLeaksTheDiscriminators) {
-  // Spec 00, unit test 4: (m - j) grad L_adv + grad L_inv, all at the old d.
+  // (m - j) grad L_adv + grad L_inv, all at the old d.
   AlignmentOptions options;
   options.alternation = Alternation::kSimultaneous;
   options.copies = AdversarialCopies::kDescending;

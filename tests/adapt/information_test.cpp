@@ -13,7 +13,6 @@ double loss_at(double share) {
 }
 
 TEST(Information, OfTwoOpposedSourcesVanishesInTheMiddleAndIsLowestAtTheEnds) {
-  // Spec 00, unit test 1.
   EXPECT_NEAR(loss_at(0.5), 0, 1e-12);
   EXPECT_NEAR(loss_at(1), -0.368064, 1e-6);
   EXPECT_NEAR(loss_at(0), -0.368064, 1e-6);

@@ -6,7 +6,7 @@ namespace tributary {
 namespace {
 
 TEST(Prototypes, KernelsGiveTheKnownPosteriorOnALine) {
-  // Spec 00, unit test 2: phi = 0, prototypes 0 and 2.
+  // phi = 0, prototypes 0 and 2.
   const Tensor phi = torch::zeros({1, 1});
   const Tensor eta = torch::tensor({0.f, 2.f}).view({2, 1});
   PrototypeOptions options;

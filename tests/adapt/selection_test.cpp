@@ -6,7 +6,7 @@ namespace tributary {
 namespace {
 
 TEST(ConfidentCount, GrowsAsInThePapersOwnExample) {
-  // D,W -> A of Office-31: 2,112 of 2,817 confident at the start, 20 rounds (spec 00, unit test 3).
+  // D,W -> A of Office-31: 2,112 of 2,817 confident at the start, 20 rounds.
   EXPECT_EQ(confident_count(2112, 2817, 1, 20), 2147);
   EXPECT_EQ(confident_count(2112, 2817, 2, 20), 2182);
   EXPECT_EQ(confident_count(2112, 2817, 20, 20), 2817);

@@ -25,12 +25,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-TEST(EventFile, TheBytesAreThoseOfTheFormat) {
+TEST(EventFile, WritesTheFormat) {
   const test::TempDir folder;
   EventFile file(folder.path(), 1599759586);
   file.scalar("loss", 300, -2.5, 1599759590.25);
-  // A length, its checksum, the event, its checksum. The first record is TensorFlow's own, from a file in the tests of
-  // TensorBoard's reader; the checksums of the others were computed bit by bit.
+  // Length, checksum, event, checksum. The first record is from TensorBoard's tests; the checksums of the others were
+  // computed independently.
   EXPECT_EQ(read_text(file.path()),
             hex("18 00 00 00 00 00 00 00 a3 7f 4b 22") +
                 hex("09 00 00 80 38 99 d6 d7 41 1a 0d 62 72 61 69 6e 2e 45 76 65 6e 74 3a 32") + hex("12 4b 36 ab") +
@@ -41,7 +41,7 @@ TEST(EventFile, TheBytesAreThoseOfTheFormat) {
                 hex("24 3a 2e 93"));
 }
 
-TEST(EventFile, ItsNameHasTheTimeWithTenDigits) {
+TEST(EventFile, NameContainsTheTimeWithTenDigits) {
   const test::TempDir folder;
   const auto name = [&](double time) {
     return std::filesystem::path(EventFile(folder.path(), time).path()).filename().string();
@@ -51,7 +51,7 @@ TEST(EventFile, ItsNameHasTheTimeWithTenDigits) {
   EXPECT_GT(name(7).size(), std::string("events.out.tfevents.0000000007.").size());
 }
 
-TEST(EventFile, EveryPointComesBack) {
+TEST(EventFile, RoundTrips) {
   const test::TempDir folder;
   EventFile file(folder.path(), 1000.5);
   const std::vector<int64_t> steps = {0, 1, 127, 128, 1'000'000'000'000, -1, INT64_MAX};
@@ -71,7 +71,7 @@ TEST(EventFile, EveryPointComesBack) {
   }
 }
 
-TEST(EventFile, EveryPointIsInTheFileAtOnce) {
+TEST(EventFile, FlushesEveryPoint) {
   const test::TempDir folder;
   EventFile file(folder.path(), 1);
   for (size_t count = 2; count < 10; ++count) {
@@ -80,10 +80,10 @@ TEST(EventFile, EveryPointIsInTheFileAtOnce) {
   }
 }
 
-TEST(EventFile, CutAnywhereItReadsUpToTheLastWholeRecord) {
+TEST(EventFile, TruncatedFilesHaveCompleteRecords) {
   const test::TempDir folder;
   EventFile file(folder.path(), 1);
-  std::vector<size_t> ends = {40, 71};  // of the records that begin a file
+  std::vector<size_t> ends = {40, 71};  // of the first two records
   for (int i = 0; i < 3; ++i) {
     file.scalar(std::string(static_cast<size_t>(100 * i + 1), 'x'), i, i, 1);
     ends.push_back(read_text(file.path()).size());
@@ -95,7 +95,7 @@ TEST(EventFile, CutAnywhereItReadsUpToTheLastWholeRecord) {
   }
 }
 
-TEST(EventFile, AnyTagThatIsTextIsKept) {
+TEST(EventFile, KeepsUtf8Tags) {
   const test::TempDir folder;
   EventFile file(folder.path(), 1);
   const std::vector<std::string> tags = {"losses/cross_entropy/größe 写真 📷",
@@ -111,8 +111,8 @@ TEST(EventFile, AnyTagThatIsTextIsKept) {
   for (size_t i = 0; i < tags.size(); ++i) EXPECT_EQ(events[2 + i].tag, tags[i]);
 }
 
-TEST(EventFile, BytesThatAreNotTextBecomeQuestionMarks) {
-  // A single one would make a reader give up the whole file.
+TEST(EventFile, ReplacesInvalidUtf8) {
+  // One invalid byte would make readers reject the whole file.
   const test::TempDir folder;
   EventFile file(folder.path(), 1);
   file.scalar(
@@ -126,7 +126,7 @@ TEST(EventFile, BytesThatAreNotTextBecomeQuestionMarks) {
   EXPECT_THROW(file.scalar("", 1, 1, 1), std::logic_error);
 }
 
-TEST(EventFile, NumbersThatAreNoneAreKept) {
+TEST(EventFile, KeepsNonFiniteValues) {
   const test::TempDir folder;
   EventFile file(folder.path(), 1);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -143,26 +143,26 @@ TEST(EventFile, NumbersThatAreNoneAreKept) {
   EXPECT_TRUE(std::signbit(events[8].value));
 }
 
-TEST(EventFile, AFolderThatIsNotThereIsSaidInWords) {
+TEST(EventFile, RejectsMissingFolders) {
   const test::TempDir folder;
   EXPECT_THAT(test::message_of<WorkError>([&] { EventFile(folder / "missing", 1); }),
-              AllOf(StartsWith("cannot make " + folder.path() + "/missing/events.out.tfevents.0000000001."),
+              AllOf(StartsWith("cannot create " + folder.path() + "/missing/events.out.tfevents.0000000001."),
                     HasSubstr(": No such file or directory; check its folder"), Not(HasSubstr("\n"))));
   folder.write("file", "");
   EXPECT_THAT(test::message_of<WorkError>([&] { EventFile(folder / "file", 1); }), HasSubstr(": Not a directory; "));
 }
 
-TEST(EventFile, AFullDiskIsSaidInWords) {
+TEST(EventFile, ReportsAFullDisk) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   const test::TempDir folder;
   const std::string path = EventFile(folder.path(), 1).path();
   std::filesystem::remove(path);
   std::filesystem::create_symlink("/dev/full", path);
   EXPECT_EQ(test::message_of<WorkError>([&] { EventFile(folder.path(), 1); }),
-            "cannot write " + path + ": No space left on device; make room and run the same command again");
+            "cannot write " + path + ": No space left on device; free some space and run the same command again");
 }
 
-// No file of this process grows beyond `bytes` while this lives.
+// Limits the file size of this process during its lifetime.
 class SizeLimit {
  public:
   explicit SizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -182,7 +182,7 @@ class SizeLimit {
   void (*handler_)(int);
 };
 
-TEST(EventFile, ADiskThatFillsUpLaterIsSaidInWordsAndLeavesWhatWasWritten) {
+TEST(EventFile, KeepsCompleteRecordsWhenTheDiskFillsUp) {
   const test::TempDir folder;
   std::string message, left;
   {
@@ -192,13 +192,14 @@ TEST(EventFile, ADiskThatFillsUpLaterIsSaidInWordsAndLeavesWhatWasWritten) {
     message = test::message_of<WorkError>([&] { file.scalar("second", 2, 2, 2); });
     left = read_text(file.path());
   }
-  EXPECT_THAT(message, AllOf(StartsWith("cannot write " + folder.path()), HasSubstr(": File too large; make room")));
+  EXPECT_THAT(message,
+              AllOf(StartsWith("cannot write " + folder.path()), HasSubstr(": File too large; free some space")));
   const auto events = test::read_events(left);
   ASSERT_EQ(events.size(), 3);
   EXPECT_EQ(events[2].tag, "first");
 }
 
-TEST(EventFile, ANewRunBesideAnInterruptedOneTellsReadersToDropIt) {
+TEST(EventFile, ARestartedRunReplacesEarlierCurves) {
   const test::TempDir folder;
   EventFile(folder.path(), 1).scalar("a", 5, 1, 1);
   const EventFile again(folder.path(), 2);

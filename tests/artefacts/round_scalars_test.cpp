@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(RoundScalars, EveryFactHasItsGroup) {
+TEST(RoundScalars, GroupsMetrics) {
   const nlohmann::json metrics = {{"round", 3},
                                   {"rounds", 20},
                                   {"pictures", 2817},
@@ -51,23 +51,23 @@ TEST(RoundScalars, EveryFactHasItsGroup) {
                   Scalar{"speed/pictures_per_second", 3412}));
 }
 
-TEST(RoundScalars, TheLossesOfOtherMethodsAreNamedAsTheyNameThem) {
+TEST(RoundScalars, NamesLossesAfterTheirKeys) {
   EXPECT_THAT(round_scalars({{"bite", {1.0, 2.0}}}, {"a", "b"}),
               ElementsAre(Scalar{"losses/bite/a", 1}, Scalar{"losses/bite/b", 2}));
   EXPECT_THAT(round_scalars({{"class_relations", nlohmann::json::array({4.0})}}, {"a", "b"}),
-              ElementsAre(Scalar{"losses/class_relations", 4}));  // one for all
+              ElementsAre(Scalar{"losses/class_relations", 4}));  // shared by all sources
   EXPECT_THAT(round_scalars({{"bite", nlohmann::json::array({4.0})}}, {"a"}), ElementsAre(Scalar{"losses/bite/a", 4}));
   EXPECT_THAT(round_scalars({{"bite", nlohmann::json::array()}}, {}), IsEmpty());
   EXPECT_THROW(round_scalars({{"bite", {1.0, 2.0}}}, {"a", "b", "c"}), std::logic_error);
 }
 
-TEST(RoundScalars, SourcesOfTheSameNameAreNumbered) {
+TEST(RoundScalars, NumbersSourcesWithEqualNames) {
   const auto scalars = round_scalars({{"weights", {1.0, 2.0, 3.0, 4.0}}}, {"resnet50", "webcam", "resnet50", ""});
   EXPECT_THAT(scalars, ElementsAre(Scalar{"weights/resnet50 (1)", 1}, Scalar{"weights/webcam", 2},
                                    Scalar{"weights/resnet50 (3)", 3}, Scalar{"weights/ (4)", 4}));
 }
 
-TEST(RoundScalars, ANaNStaysOne) {
+TEST(RoundScalars, KeepsNaN) {
   const auto scalars = round_scalars({{"entropy", std::nan("")}}, {"a"});
   ASSERT_EQ(scalars.size(), 1);
   EXPECT_TRUE(std::isnan(scalars[0].value));

@@ -14,7 +14,6 @@ namespace {
 
 class RunFolderTest : public ::testing::Test {
  protected:
-  // The folder's metrics, of which each line is {"round":N}.
   std::string metrics() const { return read_text(folder_.file("metrics.jsonl")); }
   void add(int64_t round) { folder_.add_metrics({{"round", round}}); }
 
@@ -22,8 +21,8 @@ class RunFolderTest : public ::testing::Test {
   RunFolder folder_{temp_.path() + "/run", "seed = 1\n"};
 };
 
-// Work for which the GPU's memory did not suffice starts again within the same process.
-TEST_F(RunFolderTest, BeginsAnewAfterRoundsOfAnAttemptThatFailed) {
+// After an out-of-memory error, the run is retried within the same process.
+TEST_F(RunFolderTest, RetryDiscardsTheMetricsOfTheFailedAttempt) {
   folder_.begin();
   add(0);
   add(1);
@@ -32,7 +31,7 @@ TEST_F(RunFolderTest, BeginsAnewAfterRoundsOfAnAttemptThatFailed) {
   EXPECT_EQ(metrics(), "{\"round\":0}\n");
 }
 
-TEST_F(RunFolderTest, GoesOnWithTheRoundsBeforeTheOneThatIsRepeated) {
+TEST_F(RunFolderTest, ResumesWithTheMetricsOfEarlierRounds) {
   folder_.begin();
   for (int64_t round = 0; round < 4; ++round) add(round);
   folder_.begin(2);
@@ -40,7 +39,7 @@ TEST_F(RunFolderTest, GoesOnWithTheRoundsBeforeTheOneThatIsRepeated) {
   EXPECT_EQ(metrics(), "{\"round\":0}\n{\"round\":1}\n{\"round\":2}\n");
 }
 
-TEST_F(RunFolderTest, IsFinishedOnceItSaysSo) {
+TEST_F(RunFolderTest, IsFinishedAfterFinish) {
   folder_.begin();
   EXPECT_FALSE(RunFolder(folder_.path(), "seed = 1\n").finished());
   folder_.add_summary({{"accuracy", 0.5}});
@@ -50,7 +49,7 @@ TEST_F(RunFolderTest, IsFinishedOnceItSaysSo) {
   EXPECT_EQ(again.summary().at("accuracy"), 0.5);
 }
 
-TEST_F(RunFolderTest, TakesAFolderInWhichARunWasKilledAtItsFirstFile) {
+TEST_F(RunFolderTest, AcceptsFoldersWithLeftoversOfAKilledRun) {
   const test::TempDir killed;
   killed.write(".tributary-999999999-0.tmp", "seed");
   RunFolder folder(killed.path(), "seed = 1\n");

@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(RunSummary, SaysWhatMatters) {
+TEST(RunSummary, FormatsTheSummary) {
   nlohmann::json summary = {{"pictures", 25000},
                             {"rounds", 2},
                             {"sources", {{{"name", "usps"}, {"weight", 0.25}}, {{"name", "syn"}, {"weight", 0.75}}}},
@@ -33,12 +33,12 @@ TEST(RunSummary, SaysWhatMatters) {
   summary["set_aside"] = 0;
   EXPECT_THAT(run_summary_text(summary), HasSubstr("\n25,000 pictures, 2 rounds, 33 s\n"));
   summary["set_aside"] = 1203;
-  EXPECT_THAT(run_summary_text(summary), HasSubstr("\n25,000 pictures (1,203 more set aside), 2 rounds, 33 s\n"));
+  EXPECT_THAT(run_summary_text(summary), HasSubstr("\n25,000 pictures (1,203 more skipped), 2 rounds, 33 s\n"));
   summary["confident_rounds"] = nlohmann::json::array();
   EXPECT_THAT(run_summary_text(summary), Not(HasSubstr("confident")));
 }
 
-TEST(RunSummary, EndsWithAWarningWhereTheGuardSpoke) {
+TEST(RunSummary, EndsWithAWarningAfterACollapse) {
   const nlohmann::json summary = {{"pictures", 4},
                                   {"rounds", 1},
                                   {"sources", nlohmann::json::array()},
@@ -49,10 +49,10 @@ TEST(RunSummary, EndsWithAWarningWhereTheGuardSpoke) {
                                   {"collapse", {{"signs", {"one thing", "another"}}, {"unadapted_model", "u"}}}};
   EXPECT_THAT(run_summary_text(summary),
               ::testing::EndsWith("\nWARNING      this adaptation may have made things worse: one thing; another\n"
-                                  "             compare it with what it began with, u\n"));
+                                  "             compare it with the unadapted model, u\n"));
 }
 
-TEST(RunSummary, OfManySourcesNamesTheHeaviest) {
+TEST(RunSummary, NamesTheSourcesWithTheLargestWeights) {
   nlohmann::json sources = nlohmann::json::array();
   for (int i = 0; i < 9; ++i) sources.push_back({{"name", fmt::format("s{}", i)}, {"weight", 0.1 * i / 3.6}});
   const nlohmann::json summary = {{"pictures", 4}, {"rounds", 1},  {"sources", sources}, {"changed_share", 0},

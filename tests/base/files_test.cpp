@@ -29,7 +29,7 @@ class Files : public ::testing::Test {
  protected:
   std::string at(const std::string& name) const { return folder_ / name; }
 
-  // Everything in the folder, so that a leftover temporary file shows.
+  // All paths in the folder, including temporary files.
   std::vector<std::string> listing() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::recursive_directory_iterator(folder_.path()))
@@ -41,7 +41,7 @@ class Files : public ::testing::Test {
   tributary::test::TempDir folder_;
 };
 
-TEST_F(Files, WhatIsWrittenIsRead) {
+TEST_F(Files, RoundTrips) {
   std::vector<uint8_t> bytes(200'000);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 31);
   write_file_atomically(at("a.bin"), bytes);
@@ -53,39 +53,39 @@ TEST_F(Files, WhatIsWrittenIsRead) {
   EXPECT_THAT(listing(), ::testing::ElementsAre("a.bin"));
 }
 
-TEST_F(Files, APendingFileAppearsWholeOrNotAtAll) {
+TEST_F(Files, PendingFilesAppearWhenCommitted) {
   const std::vector<uint8_t> bytes{1, 2, 3};
   {
-    PendingFile given_up(at("a"));
-    given_up.append(bytes);
-    given_up.finish();
+    PendingFile abandoned(at("a"));
+    abandoned.append(bytes);
+    abandoned.finish();
     EXPECT_FALSE(fs::exists(at("a")));
-    EXPECT_EQ(listing().size(), 1u) << "it is written beside its place";
+    EXPECT_EQ(listing().size(), 1u) << "written under a temporary name";
   }
   EXPECT_TRUE(listing().empty());
   PendingFile file(at("a"));
   file.append(bytes);
   PendingFile moved = std::move(file);
   moved.append(bytes);
-  moved.place();
+  moved.commit();
   EXPECT_EQ(read_file(at("a")), (std::vector<uint8_t>{1, 2, 3, 1, 2, 3}));
   EXPECT_THAT(listing(), ::testing::ElementsAre("a"));
   EXPECT_THAT(message_of<InputError>([&] { PendingFile(at("nowhere/a")); }), HasSubstr("cannot write"));
 }
 
-TEST_F(Files, PiecesAreWrittenOneAfterTheOther) {
+TEST_F(Files, WritesChunksInOrder) {
   const std::vector<uint8_t> first{1, 2};
   const std::vector<uint8_t> last{3};
-  const std::span<const uint8_t> micro_batches[] = {first, {}, last};
-  write_file_atomically(at("a"), micro_batches);
+  const std::span<const uint8_t> chunks[] = {first, {}, last};
+  write_file_atomically(at("a"), chunks);
   EXPECT_EQ(read_file(at("a")), (std::vector<uint8_t>{1, 2, 3}));
 }
 
-TEST_F(Files, AFileOfUnknownSizeIsReadToItsEnd) {
+TEST_F(Files, ReadsFilesOfUnknownSize) {
   EXPECT_GT(read_text("/proc/self/status").size(), 100u);
 }
 
-TEST_F(Files, UnreadablePathsAreTheUsersAndNamed) {
+TEST_F(Files, UnreadablePathsAreInputErrors) {
   EXPECT_THAT(message_of<InputError>([&] { read_file(at("none")); }),
               AllOf(HasSubstr(at("none")), HasSubstr("no such file")));
   EXPECT_THAT(message_of<InputError>([&] { read_text(folder_.path()); }), HasSubstr("is a folder"));
@@ -93,10 +93,10 @@ TEST_F(Files, UnreadablePathsAreTheUsersAndNamed) {
   EXPECT_THAT(message_of<InputError>([&] { read_file(at("file/below")); }), HasSubstr("Not a directory"));
 }
 
-TEST_F(Files, UnwritablePathsAreTheUsersAndNamed) {
+TEST_F(Files, UnwritablePathsAreInputErrors) {
   write_file_atomically(at("file"), "x");
   EXPECT_THAT(message_of<InputError>([&] { write_file_atomically(at("file/below"), "y"); }),
-              AllOf(HasSubstr("cannot write " + at("file/below")), HasSubstr("choose another place")));
+              AllOf(HasSubstr("cannot write " + at("file/below")), HasSubstr("choose another path")));
   EXPECT_THAT(message_of<InputError>([&] { write_file_atomically(at("no/folder"), "y"); }), HasSubstr("No such file"));
   EXPECT_THAT(message_of<InputError>([&] { write_file_atomically(folder_.path(), "y"); }), HasSubstr("Is a directory"));
   EXPECT_THAT(message_of<InputError>([&] { write_file_atomically("", "y"); }), HasSubstr("cannot write"));
@@ -105,20 +105,20 @@ TEST_F(Files, UnwritablePathsAreTheUsersAndNamed) {
   EXPECT_THAT(listing(), ::testing::ElementsAre("file"));
 }
 
-TEST_F(Files, ANameAsLongAsTheSystemAllowsIsFine) {
+TEST_F(Files, WritesNamesOfMaximumLength) {
   const std::string name(255, 'n');
   write_file_atomically(at(name), "x");
   require_writable_target(at(name));
   EXPECT_THAT(listing(), ::testing::ElementsAre(name));
 }
 
-TEST_F(Files, AFullDiskIsNotTheUsersFault) {
+TEST_F(Files, AFullDiskIsAWorkError) {
   EXPECT_THAT(message_of<WorkError>([] { write_file_atomically("/dev/full", "x"); }),
               AllOf(HasSubstr("/dev/full"), HasSubstr("No space left")));
   EXPECT_TRUE(fs::is_character_file("/dev/full")) << "a device must not be replaced by a file";
 }
 
-TEST_F(Files, AFailedWriteLeavesTheOldContentAndNoTemporaryFile) {
+TEST_F(Files, FailedWritesKeepTheOldContent) {
   write_file_atomically(at("a"), "old");
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -133,7 +133,7 @@ TEST_F(Files, AFailedWriteLeavesTheOldContentAndNoTemporaryFile) {
   EXPECT_THAT(listing(), ::testing::ElementsAre("a"));
 }
 
-TEST_F(Files, ALinkStaysAndPermissionsAreKept) {
+TEST_F(Files, KeepsLinksAndPermissions) {
   fs::create_directory(at("disk"));
   write_file_atomically(at("disk/real"), "old");
   ::chmod(at("disk/real").c_str(), 0640);
@@ -144,7 +144,7 @@ TEST_F(Files, ALinkStaysAndPermissionsAreKept) {
   EXPECT_EQ(fs::status(at("disk/real")).permissions(), fs::perms(0640));
 }
 
-TEST_F(Files, AReaderNeverSeesHalfAFile) {
+TEST_F(Files, ReadersNeverSeePartialFiles) {
   const std::string a(300'000, 'a');
   const std::string b(200'000, 'b');
   write_file_atomically(at("f"), a);
@@ -158,18 +158,18 @@ TEST_F(Files, AReaderNeverSeesHalfAFile) {
   writer.join();
 }
 
-TEST_F(Files, FoldersAreMadeWithThoseAbove) {
+TEST_F(Files, MakeFolderCreatesParents) {
   make_folder(at("a/b/c"));
   make_folder(at("a/b/c"));
   EXPECT_TRUE(fs::is_directory(at("a/b/c")));
   write_file_atomically(at("file"), "x");
   EXPECT_THAT(message_of<InputError>([&] { make_folder(at("file")); }),
-              HasSubstr("cannot make the folder " + at("file")));
-  EXPECT_THAT(message_of<InputError>([&] { make_folder(at("file/below")); }), HasSubstr("choose another place"));
+              HasSubstr("cannot create the folder " + at("file")));
+  EXPECT_THAT(message_of<InputError>([&] { make_folder(at("file/below")); }), HasSubstr("choose another path"));
   EXPECT_THAT(message_of<InputError>([&] { make_folder(""); }), HasSubstr("empty"));
 }
 
-TEST_F(Files, TargetsAreTriedWithoutATrace) {
+TEST_F(Files, CheckingATargetLeavesNothing) {
   write_file_atomically(at("file"), "x");
   fs::create_directory(at("folder"));
   require_writable_target(at("file"));
@@ -183,7 +183,7 @@ TEST_F(Files, TargetsAreTriedWithoutATrace) {
   EXPECT_EQ(read_text(at("file")), "x");
 }
 
-TEST_F(Files, TargetsThatCannotBeMadeAreRefusedEarly) {
+TEST_F(Files, RejectsTargetsThatCannotBeCreated) {
   write_file_atomically(at("file"), "x");
   for (const std::string& path : {at("file/below"), at("file/below/deep"), at(std::string(300, 'n')), std::string()})
     EXPECT_THROW(require_writable_target(path), InputError) << path;
@@ -192,7 +192,7 @@ TEST_F(Files, TargetsThatCannotBeMadeAreRefusedEarly) {
   EXPECT_THAT(listing(), ::testing::ElementsAre("file"));
 }
 
-TEST_F(Files, ARelativeTargetIsTriedInTheWorkingFolder) {
+TEST_F(Files, RelativeTargetsUseTheWorkingFolder) {
   const fs::path before = fs::current_path();
   fs::current_path(folder_.path());
   require_writable_target("runs/demo");
@@ -202,7 +202,7 @@ TEST_F(Files, ARelativeTargetIsTriedInTheWorkingFolder) {
   EXPECT_THAT(listing(), ::testing::ElementsAre("demo"));
 }
 
-TEST_F(Files, LeftoversOfDeadProcessesAreRemoved) {
+TEST_F(Files, RemovesLeftoversOfDeadProcesses) {
   const std::string dead = run_process({"sh", "-c", "printf $$"}).out;
   const std::string living = std::to_string(getpid());
   for (const std::string& name : {".tributary-" + dead + "-3.tmp", ".tributary-" + living + "-3.tmp",
@@ -213,12 +213,12 @@ TEST_F(Files, LeftoversOfDeadProcessesAreRemoved) {
   remove_leftovers(at("missing"));
 }
 
-TEST_F(Files, LeftoversOfAProcessAreRemovedThoughNobodyAskedHowItEnded) {
+TEST_F(Files, RemovesLeftoversOfZombies) {
   const pid_t ended = fork();
   if (ended == 0) _exit(0);
   siginfo_t how = {};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(ended), &how, WEXITED | WNOWAIT), 0);
-  ASSERT_EQ(kill(ended, 0), 0) << "its number is still taken";
+  ASSERT_EQ(kill(ended, 0), 0) << "its process ID must still be in use";
   folder_.write(".tributary-" + std::to_string(ended) + "-3.tmp", "half");
   remove_leftovers(folder_.path());
   EXPECT_THAT(listing(), ::testing::IsEmpty());

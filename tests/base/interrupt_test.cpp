@@ -18,7 +18,7 @@ bool readable(int descriptor) {
   return poll(&waiting, 1, 0) == 1;
 }
 
-TEST(Interrupt, IsFoundByThoseWhoLook) {
+TEST(Interrupt, IsReportedByCheckAndDescriptor) {
   for (const int signal : {SIGTERM, SIGINT}) {
     catch_interrupts();
     EXPECT_NO_THROW(check_interrupt());
@@ -39,35 +39,34 @@ TEST(Interrupt, IsFoundByThoseWhoLook) {
 
 using InterruptDeathTest = ::testing::Test;
 
-TEST(InterruptDeathTest, TheSecondEndsTheProgramAtOnce) {
+TEST(InterruptDeathTest, ASecondSignalKillsTheProgram) {
   const auto twice = [] {
     catch_interrupts();
     raise(SIGINT);
-    raise(SIGTERM);  // another kind is not a second one
+    raise(SIGTERM);  // another kind does not count as the second
     raise(SIGINT);
   };
   EXPECT_EXIT(twice(), ::testing::KilledBySignal(SIGINT), "");
 }
 
-TEST(InterruptDeathTest, WorkThatDoesNotLookIsGivenUp) {
-  const auto deaf = [] {
+TEST(InterruptDeathTest, ALongStepIsKilledAfterTheTimeout) {
+  const auto busy = [] {
     catch_interrupts();
     raise(SIGTERM);
     for (;;) pause();
   };
-  EXPECT_EXIT(deaf(), ::testing::ExitedWithCode(143), "what was kept before it stands");
+  EXPECT_EXIT(busy(), ::testing::ExitedWithCode(143), "resume from the last checkpoint");
 }
 
-TEST(Process, IsAskedToStopWhenWeAre) {
+TEST(Process, IsTerminatedWhenWeAreInterrupted) {
   catch_interrupts();
   raise(SIGTERM);
-  // Would wait for ever.
   const Finished finished = run_process({"sh", "-c", "exec sleep 600"});
   forget_interrupt();
   EXPECT_EQ(finished.code, 128 + SIGTERM);
 }
 
-TEST(FolderLock, LetsOneInAtATime) {
+TEST(FolderLock, IsExclusive) {
   const test::TempDir folder;
   const std::chrono::milliseconds soon(50);
   {

@@ -8,14 +8,14 @@
 namespace tributary {
 namespace {
 
-TEST(Memory, IsKnownAndEnoughForATest) {
+TEST(Memory, AvailableMemoryIsKnown) {
   EXPECT_GT(available_memory(), int64_t{1} << 20);
   EXPECT_NO_THROW(require_memory(int64_t{1} << 30));
 }
 
-TEST(Memory, TooLittleIsSaidBeforeTheKernelStepsIn) {
+TEST(Memory, TooLittleIsAMemoryError) {
   const std::string message = test::message_of<MemoryError>([] { require_memory(int64_t{100} << 20); });
-  EXPECT_NE(message.find("only 100 MiB of memory are left"), std::string::npos) << message;
+  EXPECT_NE(message.find("only 100 MiB are left"), std::string::npos) << message;
 }
 
 }  // namespace

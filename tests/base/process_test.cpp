@@ -7,14 +7,14 @@
 namespace tributary {
 namespace {
 
-TEST(Process, GivesExitCodeAndBothOutputs) {
+TEST(Process, ReturnsExitCodeAndBothOutputs) {
   const Finished finished = run_process({"sh", "-c", "echo out; echo err >&2; exit 3"});
   EXPECT_EQ(finished.code, 3);
   EXPECT_EQ(finished.out, "out\n");
   EXPECT_EQ(finished.err, "err\n");
 }
 
-TEST(Process, ReadsMoreThanAPipeHoldsFromBothSides) {
+TEST(Process, ReadsMoreThanThePipeBuffers) {
   const Finished finished = run_process({"sh", "-c", "head -c 300000 /dev/zero; head -c 300000 /dev/zero >&2"});
   EXPECT_EQ(finished.out.size(), 300000u);
   EXPECT_EQ(finished.err.size(), 300000u);
@@ -25,15 +25,15 @@ TEST(Process, HasNoInputAndNoShell) {
   EXPECT_EQ(run_process({"echo", "$HOME; rm"}).out, "$HOME; rm\n");
 }
 
-TEST(Process, SaysWhichSignalEndedIt) {
+TEST(Process, ReportsTheKillingSignal) {
   EXPECT_EQ(run_process({"sh", "-c", "kill -9 $$"}).code, 128 + 9);
 }
 
-TEST(Process, RefusesAProgramThatIsNotThere) {
+TEST(Process, RejectsAMissingProgram) {
   EXPECT_THROW(run_process({"/no/such/program"}), WorkError);
 }
 
-TEST(Process, KnowsItself) {
+TEST(Process, FindsItsOwnProgram) {
   EXPECT_NE(own_program().find("plain_tests"), std::string::npos);
 }
 

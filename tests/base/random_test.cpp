@@ -7,7 +7,7 @@
 namespace tributary {
 namespace {
 
-TEST(Random, DependsOnItsKeyAlone) {
+TEST(Random, DependsOnlyOnItsKey) {
   Random a(7, Purpose::kShuffle, {1, 2});
   Random b(7, Purpose::kShuffle, {1, 2});
   EXPECT_EQ(a.bits(), b.bits());
@@ -16,7 +16,7 @@ TEST(Random, DependsOnItsKeyAlone) {
   EXPECT_NE(Random(7, Purpose::kShuffle).bits(), Random(8, Purpose::kShuffle).bits());
 }
 
-TEST(Random, ChildrenAreStreamsOfTheirOwnAndLeaveTheParentAlone) {
+TEST(Random, ChildrenAreIndependentStreams) {
   Random parent(3);
   const Random copy = parent;
   std::set<uint64_t> firsts;
@@ -25,11 +25,11 @@ TEST(Random, ChildrenAreStreamsOfTheirOwnAndLeaveTheParentAlone) {
   EXPECT_EQ(parent.bits(), Random(copy).bits());
 }
 
-TEST(Random, GivesKnownBitsOnEveryMachine) {
+TEST(Random, YieldsKnownBits) {
   EXPECT_EQ(Random(0).bits(), 0x3da4588b8c08334fULL);
 }
 
-TEST(Random, UniformBellAndNormalHaveTheirMoments) {
+TEST(Random, UniformBellAndNormalHaveTheRightMoments) {
   Random random(1);
   const int count = 200000;
   double uniform = 0, bell = 0, bell2 = 0, normal = 0, normal2 = 0;
@@ -56,7 +56,7 @@ TEST(Random, BelowStaysInRangeAndReachesEveryValue) {
   for (const int count : seen) EXPECT_NEAR(count, 1000, 150);
 }
 
-TEST(Random, PermutationHoldsEveryIndexOnce) {
+TEST(Random, PermutationContainsEveryIndexOnce) {
   const std::vector<int64_t> order = Random(9).permutation(100);
   EXPECT_EQ(std::set<int64_t>(order.begin(), order.end()).size(), 100u);
   EXPECT_NE(order, Random(10).permutation(100));

@@ -13,7 +13,7 @@
 namespace tributary {
 namespace {
 
-TEST(ReadAhead, GivesItemsInOrderAndMakesNoneTooMany) {
+TEST(ReadAhead, YieldsEveryItemInOrder) {
   for (const bool ahead : {false, true}) {
     int made = 0;
     ReadAhead<int> items(5, ahead, [&] { return made++; });
@@ -24,7 +24,7 @@ TEST(ReadAhead, GivesItemsInOrderAndMakesNoneTooMany) {
   }
 }
 
-TEST(ReadAhead, FailsWhenTheItemIsAskedFor) {
+TEST(ReadAhead, RethrowsInNext) {
   int made = 0;
   ReadAhead<int> items(3, true, [&] {
     if (made == 1) throw std::runtime_error("the second");
@@ -34,39 +34,39 @@ TEST(ReadAhead, FailsWhenTheItemIsAskedFor) {
   EXPECT_THROW(items.next(), std::runtime_error);
 }
 
-// A clock that stands still until it is set on, and that tells who waits when it is looked at.
+// A manual clock that signals a latch when it is read.
 struct TestClock {
   using duration = std::chrono::seconds;
   using time_point = std::chrono::time_point<TestClock>;
   static time_point now() {
-    if (std::latch* latch = on_look.exchange(nullptr)) latch->count_down();
+    if (std::latch* latch = on_read.exchange(nullptr)) latch->count_down();
     return time_point(duration(seconds.load()));
   }
   static inline std::atomic<int> seconds{0};
-  static inline std::atomic<std::latch*> on_look{nullptr};
+  static inline std::atomic<std::latch*> on_read{nullptr};
 };
 
-TEST(ReadAhead, CountsTheTimeThatItsCallerWaitedAndNoOther) {
-  std::latch second_made(1), third_asked_for(1);
+TEST(ReadAhead, CountsOnlyTheTimeThatNextBlocked) {
+  std::latch second_made(1), third_requested(1);
   int made = 0;
   ReadAhead<int, TestClock> items(3, true, [&] {
-    if (made == 2) third_asked_for.wait();
+    if (made == 2) third_requested.wait();
     TestClock::seconds += made == 0 ? 3 : made == 1 ? 20 : 400;
     if (made == 1) second_made.count_down();
     return made++;
   });
   EXPECT_EQ(items.waited(), 0);
   items.next();
-  EXPECT_EQ(items.waited(), 3) << "nobody could make the first one ahead";
+  EXPECT_EQ(items.waited(), 3) << "the first item is never made ahead";
   second_made.wait();
   items.next();
-  EXPECT_EQ(items.waited(), 3) << "the second one was there";
-  TestClock::on_look = &third_asked_for;
+  EXPECT_EQ(items.waited(), 3) << "the second item was ready";
+  TestClock::on_read = &third_requested;
   items.next();
-  EXPECT_EQ(items.waited(), 403) << "the third one was begun when it was asked for";
+  EXPECT_EQ(items.waited(), 403) << "the third item was not ready";
 }
 
-TEST(Memory, IsThereAndGrowsWithUse) {
+TEST(Memory, PeakGrowsWithUse) {
   EXPECT_GT(available_memory(), 1 << 20);
   const int64_t before = peak_memory();
   const std::vector<char> block(256 << 20, 1);

@@ -23,7 +23,7 @@ std::vector<std::string> tree(const TempDir& dir) {
   return names;
 }
 
-TEST(StagedFolder, AppearsWithEverythingInIt) {
+TEST(StagedFolder, AppearsWithAllFiles) {
   for (const bool exists : {false, true}) {
     const TempDir dir;
     if (exists) dir.folder("a/out");
@@ -31,14 +31,14 @@ TEST(StagedFolder, AppearsWithEverythingInIt) {
       StagedFolder staged(dir / "a/out/");
       for (const char* name : {"one", "two"}) write_file_atomically(staged.path() + "/" + name, name);
       EXPECT_FALSE(std::filesystem::exists(dir / "a/out/one"));
-      staged.place({"one", "two"});
+      staged.commit({"one", "two"});
     }
     EXPECT_THAT(tree(dir), ElementsAre("a", "a/out", "a/out/one", "a/out/two"));
     EXPECT_EQ(read_text(dir / "a/out/two"), "two");
   }
 }
 
-TEST(StagedFolder, LeavesNothingIfItIsGivenUp) {
+TEST(StagedFolder, LeavesNothingWithoutCommit) {
   const TempDir dir;
   dir.folder("empty");
   for (const char* out : {"deep/er/out", "empty"}) {
@@ -48,17 +48,17 @@ TEST(StagedFolder, LeavesNothingIfItIsGivenUp) {
   EXPECT_THAT(tree(dir), ElementsAre("empty"));
 }
 
-TEST(StagedFolder, OfAKilledProcessIsRemovedByTheNext) {
+TEST(StagedFolder, LeftoversOfKilledProcessesAreRemoved) {
   const TempDir dir;
   dir.write(".tributary-999999999-folder.tmp/one", "x");
   remove_leftovers(dir.path());
   EXPECT_TRUE(tree(dir).empty());
 }
 
-TEST(IsEmptyFolder, PassesOverWhatIsTemporary) {
+TEST(IsEmptyFolder, IgnoresTemporaryFiles) {
   const TempDir dir;
   EXPECT_TRUE(is_empty_folder(dir.path()));
-  dir.write(".tributary-1-0.tmp", "x");  // of a process that lives
+  dir.write(".tributary-1-0.tmp", "x");  // of a running process
   dir.write(".tributary-999999999-folder.tmp/one", "x");
   EXPECT_TRUE(is_empty_folder(dir.path()));
   EXPECT_FALSE(is_empty_folder(dir / ".tributary-1-0.tmp"));

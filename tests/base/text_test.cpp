@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-TEST(Text, ThousandsAreGroupedByThree) {
+TEST(Text, GroupsThousands) {
   EXPECT_EQ(thousands(0), "0");
   EXPECT_EQ(thousands(999), "999");
   EXPECT_EQ(thousands(1000), "1,000");
@@ -19,13 +19,13 @@ TEST(Text, ThousandsAreGroupedByThree) {
   EXPECT_EQ(thousands(std::numeric_limits<int64_t>::min()), "-9,223,372,036,854,775,808");
 }
 
-TEST(Text, APercentageHasOneDecimal) {
+TEST(Text, PercentagesHaveOneDecimal) {
   EXPECT_EQ(percent(0.9312), "93.1");
   EXPECT_EQ(percent(0), "0.0");
   EXPECT_EQ(percent(1), "100.0");
 }
 
-TEST(Text, TheDeviationIsTheSamples) {
+TEST(Text, DeviationIsThatOfTheSample) {
   // 2, 4, 4, 4, 5, 5, 7, 9: mean 5, squared deviations 32, over n − 1 = 7.
   const MeanAndDeviation several = mean_and_deviation({2, 4, 4, 4, 5, 5, 7, 9});
   EXPECT_DOUBLE_EQ(several.mean, 5);
@@ -36,7 +36,7 @@ TEST(Text, TheDeviationIsTheSamples) {
   EXPECT_THROW((void)mean_and_deviation({}), std::logic_error);
 }
 
-TEST(Text, DurationsHaveTwoUnitsAtMost) {
+TEST(Text, DurationsHaveAtMostTwoUnits) {
   EXPECT_EQ(duration(0), "0 s");
   EXPECT_EQ(duration(12), "12 s");
   EXPECT_EQ(duration(59.4), "59 s");
@@ -50,7 +50,7 @@ TEST(Text, DurationsHaveTwoUnitsAtMost) {
   EXPECT_EQ(duration(INFINITY), "?");
 }
 
-TEST(Text, WidthCountsColumnsNotBytes) {
+TEST(Text, WidthCountsColumns) {
   EXPECT_EQ(display_width(""), 0);
   EXPECT_EQ(display_width("abc"), 3);
   EXPECT_EQ(display_width("93.1 ± 0.4"), 10);
@@ -60,7 +60,7 @@ TEST(Text, WidthCountsColumnsNotBytes) {
   EXPECT_EQ(display_width("\xff\xc3"), 2);
 }
 
-TEST(Text, ShorteningKeepsWholeCharacters) {
+TEST(Text, ShortensAtCodePoints) {
   EXPECT_EQ(shorten("█████", 5), "█████");
   EXPECT_EQ(shorten("██████", 5), "████…");
   EXPECT_EQ(shorten("日本語", 4), "日…");
@@ -68,22 +68,22 @@ TEST(Text, ShorteningKeepsWholeCharacters) {
   EXPECT_EQ(shorten("abc", 0), "");
 }
 
-TEST(Text, ForeignTextIsMadePrintable) {
+TEST(Text, PrintableReplacesControlCharacters) {
   EXPECT_EQ(printable("größe"), "größe");
   EXPECT_EQ(printable("a\x1b[2J\nb\xff"), "a?[2J?b?");
   EXPECT_EQ(printable(std::string(1000, 'x'), 10), "xxxxxxxxx…");
 }
 
-TEST(Text, OnlyRealUtf8Counts) {
+TEST(Text, RejectsInvalidUtf8) {
   EXPECT_TRUE(is_utf8("a é ± █ 😀"));
   EXPECT_FALSE(is_utf8("\xc0\xaf")) << "an overlong slash";
   EXPECT_FALSE(is_utf8("\xe0\x80\xaf"));
   EXPECT_FALSE(is_utf8("\xed\xa0\x80")) << "half a surrogate";
   EXPECT_FALSE(is_utf8("\xf4\x90\x80\x80")) << "beyond Unicode";
-  EXPECT_FALSE(is_utf8("\xe2\x96")) << "cut short";
+  EXPECT_FALSE(is_utf8("\xe2\x96")) << "truncated";
 }
 
-TEST(Text, TheNearestWordIsASmallSlipAway) {
+TEST(Text, FindsTheNearestWord) {
   EXPECT_EQ(nearest("ruonds", {"seed", "rounds", "bounds"}), "rounds");
   EXPECT_EQ(nearest("selectiv", {"shot", "selective"}), "selective");
   EXPECT_EQ(nearest("entirely-else", {"rounds", "seed"}), "");

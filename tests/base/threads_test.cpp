@@ -13,13 +13,13 @@
 namespace tributary {
 namespace {
 
-TEST(ParallelFor, TakesEveryTurnExactlyOnce) {
+TEST(ParallelFor, RunsEveryIterationOnce) {
   for (const int64_t count : {0, 1, 2, 3, 7, 64, 1000, 100'003}) {
     for (const int threads : {-1, 0, 1, 2, 3, 16}) {
-      std::vector<std::atomic<int>> turns(static_cast<size_t>(count));
-      parallel_for(count, threads, [&turns](int64_t index) { ++turns[static_cast<size_t>(index)]; });
+      std::vector<std::atomic<int>> calls(static_cast<size_t>(count));
+      parallel_for(count, threads, [&calls](int64_t index) { ++calls[static_cast<size_t>(index)]; });
       for (int64_t i = 0; i < count; ++i)
-        ASSERT_EQ(turns[static_cast<size_t>(i)], 1) << "turn " << i << " of " << count << " on " << threads;
+        ASSERT_EQ(calls[static_cast<size_t>(i)], 1) << "iteration " << i << " of " << count << " on " << threads;
     }
   }
 }
@@ -28,23 +28,23 @@ TEST(ParallelFor, RunsNothingForANegativeCount) {
   parallel_for(-5, 4, [](int64_t) { FAIL(); });
 }
 
-TEST(ParallelFor, KeepsTheOrderOnOneThread) {
+TEST(ParallelFor, IsInOrderOnOneThread) {
   std::vector<int64_t> order;
   parallel_for(5, 1, [&order](int64_t index) { order.push_back(index); });
   EXPECT_EQ(order, (std::vector<int64_t>{0, 1, 2, 3, 4}));
 }
 
-TEST(ParallelFor, RunsTurnsAtTheSameTime) {
-  // Each of two turns waits for the other to begin: on one thread this would never end.
-  std::atomic<int> begun{0};
-  parallel_for(2, 2, [&begun](int64_t) {
-    ++begun;
-    while (begun < 2) std::this_thread::yield();
+TEST(ParallelFor, RunsIterationsConcurrently) {
+  // Each of two iterations waits for the other to start: on one thread this would hang.
+  std::atomic<int> started{0};
+  parallel_for(2, 2, [&started](int64_t) {
+    ++started;
+    while (started < 2) std::this_thread::yield();
   });
-  EXPECT_EQ(begun, 2);
+  EXPECT_EQ(started, 2);
 }
 
-TEST(ParallelFor, UsesNoMoreThreadsThanTurns) {
+TEST(ParallelFor, UsesNoMoreThreadsThanIterations) {
   std::atomic<int> at_once{0}, most{0};
   parallel_for(3, 64, [&](int64_t) {
     const int now = ++at_once;
@@ -56,39 +56,39 @@ TEST(ParallelFor, UsesNoMoreThreadsThanTurns) {
   EXPECT_LE(most, 3);
 }
 
-TEST(ParallelFor, ThrowsAgainWhatATurnThrew) {
+TEST(ParallelFor, RethrowsExceptions) {
   for (const int threads : {1, 2, 8}) {
     try {
       parallel_for(1000, threads, [](int64_t index) {
-        if (index == 500) throw std::runtime_error("turn 500");
+        if (index == 500) throw std::runtime_error("iteration 500");
       });
       FAIL() << "nothing was thrown on " << threads << " threads";
     } catch (const std::runtime_error& error) {
-      EXPECT_EQ(error.what(), std::string("turn 500"));
+      EXPECT_EQ(error.what(), std::string("iteration 500"));
     }
   }
 }
 
-TEST(ParallelFor, ThrowsOneErrorWhereEveryTurnFails) {
+TEST(ParallelFor, ThrowsOneErrorIfEveryIterationFails) {
   EXPECT_THROW(parallel_for(1000, 8, [](int64_t index) { throw std::out_of_range(std::to_string(index)); }),
                std::out_of_range);
 }
 
-TEST(ParallelFor, BeginsNoNewChunkAfterAnError) {
-  std::atomic<int64_t> turns{0};
+TEST(ParallelFor, StartsNoNewChunkAfterAnError) {
+  std::atomic<int64_t> calls{0};
   EXPECT_THROW(parallel_for(1'000'000, 2,
-                            [&turns](int64_t) {
-                              ++turns;
+                            [&calls](int64_t) {
+                              ++calls;
                               throw std::runtime_error("at once");
                             }),
                std::runtime_error);
-  EXPECT_LE(turns, 2);
+  EXPECT_LE(calls, 2);
 }
 
-TEST(ParallelFor, MayBeCalledFromWithinItself) {
-  std::atomic<int> turns{0};
-  parallel_for(4, 2, [&turns](int64_t) { parallel_for(5, 2, [&turns](int64_t) { ++turns; }); });
-  EXPECT_EQ(turns, 20);
+TEST(ParallelFor, CanBeNested) {
+  std::atomic<int> calls{0};
+  parallel_for(4, 2, [&calls](int64_t) { parallel_for(5, 2, [&calls](int64_t) { ++calls; }); });
+  EXPECT_EQ(calls, 20);
 }
 
 TEST(HardwareThreads, AreAtLeastOne) {

@@ -42,7 +42,8 @@ std::vector<uint8_t> tiny_png() {
   return test::encode_png(test::plain_picture(2, 2, 10, 20, 30));
 }
 
-// An IDX pair of pictures of 2x2 with labels 0 .. classes - 1 in turn; `images` is the name of the images file.
+// Writes an IDX pair of 2 x 2 pictures with labels 0, 1, .., classes - 1, 0, ..; `images` is the name of the images
+// file.
 void write_idx_pair(const std::string& images, const std::string& labels, int count, int classes) {
   ImageSet set = test::image_set(2, 2, std::vector<std::string>(static_cast<size_t>(count)), {});
   set.pixels.resize(static_cast<size_t>(count * 12));
@@ -52,7 +53,7 @@ void write_idx_pair(const std::string& images, const std::string& labels, int co
   write_idx_labels(labels, values);
 }
 
-// One picture in each of the class folders c0 .. c(count - 1).
+// Writes one picture to each of the class folders c0 .. c(count - 1).
 void write_classes(const TempDir& dir, const std::string& folder, int count) {
   for (int k = 0; k < count; ++k) dir.write(fmt::format("{}/c{}/a.png", folder, k), tiny_png());
 }
@@ -61,7 +62,7 @@ std::string problem_of(const std::vector<DomainCheck>& checks, size_t domain) {
   return checks.at(domain).problem;
 }
 
-TEST(Catalogue, HasThePapersDomainsInItsOrder) {
+TEST(Catalogue, HasTheDomainsOfThePaper) {
   EXPECT_THAT(benchmark_names(), ElementsAre("digit-five", "office-31", "office-home", "domainnet"));
   EXPECT_THAT(columns(benchmark("digit-five")), ElementsAre("MN", "SV", "US", "MM", "SY"));
   EXPECT_THAT(columns(benchmark("office-31")), ElementsAre("A", "W", "D"));
@@ -83,8 +84,7 @@ TEST(Catalogue, KnowsClassesAndArchitectures) {
   }
 }
 
-// Tables 1 to 4 of the paper.
-TEST(PaperFigures, AreThoseOfThePaper) {
+TEST(PaperFigures, MatchTables1To4) {
   EXPECT_EQ(figure("digit-five", "selective", "svhn"), 90.7);
   EXPECT_EQ(figure("digit-five", "caida", "usps"), 98.6);
   EXPECT_EQ(figure("digit-five", "bait", "syn"), 90.5);
@@ -101,7 +101,7 @@ TEST(PaperFigures, AreThoseOfThePaper) {
   EXPECT_EQ(figure("domainnet", "selective-oracle", "painting"), 64.7);
 }
 
-TEST(PaperFigures, AreMissingWhereThePaperHasNone) {
+TEST(PaperFigures, AreMissingIfThePaperHasNone) {
   EXPECT_EQ(figure("digit-five", "nrc", "mnist"), -1);
   EXPECT_EQ(figure("office-31", "nrc", "amazon"), -1);
   EXPECT_EQ(figure("office-31", "shot", "mnist"), -1);
@@ -109,17 +109,17 @@ TEST(PaperFigures, AreMissingWhereThePaperHasNone) {
   EXPECT_TRUE(benchmark("domainnet").sensitivity.empty());
 }
 
-TEST(PaperFigures, OfAblationsAndSensitivityBelongToTheMethodsRow) {
+TEST(PaperFigures, AblationsAndSensitivityMatchTheMainTables) {
   const Benchmark digits = benchmark("digit-five"), office = benchmark("office-31");
   EXPECT_EQ(paper_accuracy(digits, digits.ablations, "weights", "syn"), 95.4);
   EXPECT_EQ(paper_accuracy(office, office.ablations, "mixup", "webcam"), 98.9);
   EXPECT_EQ(paper_accuracy(office, office.sensitivity, "0.8", "dslr"), 100.0);
-  // The rows with the paper's own lambda_alpha are those of the main tables.
+  // The rows with the default lambda_alpha equal those of the main tables.
   EXPECT_EQ(digits.sensitivity[0].accuracy, digits.methods[7].accuracy);
   EXPECT_EQ(office.sensitivity[1].accuracy, office.methods[7].accuracy);
 }
 
-// A slip in a figure would show in its row's printed average. Three averages of the paper are not those of their rows.
+// Finds typing errors. Three of the paper's averages differ from the means of their rows.
 TEST(PaperFigures, AgreeWithThePrintedAverages) {
   int compared = 0;
   for (const std::string& name : benchmark_names()) {
@@ -138,15 +138,15 @@ TEST(PaperFigures, AgreeWithThePrintedAverages) {
   EXPECT_EQ(compared, 9 + 9 + 10 + 10 + 5 + 5 + 3 + 4);
 }
 
-TEST(Catalogue, NamesTheKnownOnesForAnUnknownName) {
+TEST(Catalogue, ListsTheKnownNamesInErrors) {
   EXPECT_EQ(message_of<InputError>([] { benchmark("office31"); }),
-            "there is no benchmark office31; did you mean office-31? choose one of digit-five, office-31, office-home, "
-            "domainnet, or name a .toml file of your own domains");
+            "unknown benchmark office31; did you mean office-31? choose one of digit-five, office-31, office-home, "
+            "domainnet, or name a .toml file");
   EXPECT_EQ(message_of<InputError>([] { domain_named(benchmark("office-31"), "caltech"); }),
-            "office-31 has no domain caltech; choose among amazon, webcam, dslr");
+            "office-31 has no domain caltech; choose one of amazon, webcam, dslr");
 }
 
-TEST(Locate, FindsOffice31AsItsAuthorsUnpackItAndWithoutTheirFolder) {
+TEST(Locate, FindsOffice31WithAndWithoutTheImagesFolder) {
   const TempDir dir;
   const Benchmark office = benchmark("office-31");
   write_classes(dir, "amazon/images", 2);
@@ -161,7 +161,7 @@ TEST(Locate, FindsOffice31AsItsAuthorsUnpackItAndWithoutTheirFolder) {
   EXPECT_EQ(dslr.train, "");
 }
 
-TEST(Locate, TakesEverySpellingOfRealWorld) {
+TEST(Locate, AcceptsAllSpellingsOfRealWorld) {
   const Benchmark home = benchmark("office-home");
   for (const char* spelling : {"Real World", "RealWorld", "Real_World", "real", "Real-World"}) {
     const TempDir dir;
@@ -170,7 +170,7 @@ TEST(Locate, TakesEverySpellingOfRealWorld) {
   }
 }
 
-TEST(Locate, FindsTheListsOfDomainNetBesideItsFolders) {
+TEST(Locate, FindsTheListsOfDomainNet) {
   const TempDir dir;
   const Benchmark net = benchmark("domainnet");
   const Domain& clipart = net.domains[0];
@@ -190,7 +190,7 @@ TEST(Locate, FindsTheListsOfDomainNetBesideItsFolders) {
   EXPECT_EQ(load_images(data.test, options).size(), 1);
 }
 
-TEST(Locate, FindsDigitsAsIdxByMnistsOwnNamesAndAsFolders) {
+TEST(Locate, FindsDigitsAsIdxAndFolders) {
   const TempDir dir;
   const Benchmark digits = benchmark("digit-five");
   dir.folder("svhn");
@@ -210,10 +210,10 @@ TEST(Locate, FindsDigitsAsIdxByMnistsOwnNamesAndAsFolders) {
 
   dir.folder("usps");
   write_idx_pair(dir / "usps/train-images.idx", dir / "usps/other-labels.idx", 20, 10);
-  EXPECT_THAT(locate(digits, domain_named(digits, "US"), dir.path()).missing, HasSubstr("has no labels beside it"));
+  EXPECT_THAT(locate(digits, domain_named(digits, "US"), dir.path()).missing, HasSubstr("has no labels file"));
 }
 
-TEST(Locate, FindsDigitsAsTheBundleOfTheFieldAndAsTheirAuthorsFiles) {
+TEST(Locate, FindsDistributedDigitFiles) {
   const Benchmark digits = benchmark("digit-five");
   const struct {
     const char* domain;
@@ -245,7 +245,7 @@ TEST(Locate, FindsDigitsAsTheBundleOfTheFieldAndAsTheirAuthorsFiles) {
   }
 }
 
-TEST(Locate, NamesTheFilesOfDigitsThatItLookedFor) {
+TEST(Locate, NamesTheMissingDigitFiles) {
   const TempDir dir;
   const Benchmark digits = benchmark("digit-five");
   dir.write("svhn/train_32x32.mat", "x");
@@ -255,14 +255,14 @@ TEST(Locate, NamesTheFilesOfDigitsThatItLookedFor) {
             "no folder mnist in " + dir.path() + ", nor mnist_data.mat");
 }
 
-TEST(Locate, WantsAFolder) {
+TEST(Locate, RejectsAMissingFolder) {
   const TempDir dir;
   const Benchmark office = benchmark("office-31");
   EXPECT_THAT(message_of<InputError>([&] { locate(office, office.domains[0], dir / "nowhere"); }),
-              HasSubstr("nowhere is not a folder; name the one that holds Office-31"));
+              HasSubstr("nowhere is not a folder; name the folder of Office-31"));
 }
 
-TEST(CheckDomains, ComparesClassesWithWhatTheyShouldBe) {
+TEST(CheckDomains, ComparesClasses) {
   const TempDir dir;
   for (const char* domain : {"Art", "Clipart", "Product"}) write_classes(dir, domain, 65);
   write_classes(dir, "Real World", 64);
@@ -272,10 +272,10 @@ TEST(CheckDomains, ComparesClassesWithWhatTheyShouldBe) {
   EXPECT_EQ(checks[0].train_pictures, 65);
   EXPECT_EQ(checks[0].classes.size(), 65u);
   EXPECT_EQ(problem_of(checks, 2), "64 classes in " + (dir / "Real World") + " instead of 65");
-  EXPECT_EQ(problem_of(checks, 3), "no class c7 in " + (dir / "Product") + " beside " + (dir / "Art"));
+  EXPECT_EQ(problem_of(checks, 3), "no class c7 in " + (dir / "Product") + ", unlike " + (dir / "Art"));
 }
 
-TEST(CheckDomains, MissesPicturesOfAPublishedDomain) {
+TEST(CheckDomains, ReportsMissingPictures) {
   const TempDir dir;
   write_classes(dir, "amazon", 31);
   const auto checks = check_domains(benchmark("office-31"), dir.path());
@@ -283,7 +283,7 @@ TEST(CheckDomains, MissesPicturesOfAPublishedDomain) {
   EXPECT_THAT(problem_of(checks, 1), HasSubstr("no folder webcam"));
 }
 
-TEST(CheckDomains, ReadsListsAndIdxFilesThroughout) {
+TEST(CheckDomains, ReadsListsAndIdxFilesCompletely) {
   const TempDir dir;
   std::string list;
   for (int k = 0; k < 345; ++k) list += fmt::format("sketch/all/a.png {}\n", k);
@@ -308,7 +308,7 @@ TEST(CheckDomains, ReadsListsAndIdxFilesThroughout) {
   EXPECT_THAT(problem_of(check_domains(benchmark("digit-five"), dir.path()), 2), HasSubstr("has 1860 labels but"));
 }
 
-TEST(CheckDomains, ReadsMatFilesThroughout) {
+TEST(CheckDomains, ReadsMatFilesCompletely) {
   const TempDir dir;
   const auto set = [](int32_t count) {
     test::MatBytes labels;
@@ -329,7 +329,7 @@ TEST(CheckDomains, ReadsMatFilesThroughout) {
               HasSubstr("svhn_test_32x32.mat ends within the array at byte"));
 }
 
-TEST(CheckDomains, ReadsMnistMAsItsAuthorsDistributeIt) {
+TEST(CheckDomains, ReadsTheDistributedMnistM) {
   const TempDir dir;
   std::string list;
   for (int k = 0; k < 10; ++k) list += fmt::format("{:08}.png {}\n", k, k);
@@ -379,7 +379,7 @@ TEST(OwnBenchmark, IsReadFromToml) {
   EXPECT_EQ(locate(own, own.domains[0], "").missing, (dir / "photos/north") + " does not exist");
 }
 
-TEST(OwnBenchmark, MayHaveItsDomainsInShards) {
+TEST(OwnBenchmark, CanUseShards) {
   const TempDir dir;
   const auto shard = [](const std::string& label) {
     return test::tar_of({{"__classes__", "bike\nmug\n"}, {"1.png", "not opened"}, {"1.cls", label}});
@@ -399,7 +399,7 @@ TEST(OwnBenchmark, MayHaveItsDomainsInShards) {
   EXPECT_EQ(checks[1].classes, (std::vector<std::string>{"bike", "mug"}));
 }
 
-TEST(OwnBenchmark, SaysWhatIsWrongInItsFile) {
+TEST(OwnBenchmark, RejectsInvalidFiles) {
   const TempDir dir;
   const std::string about = "[benchmark]\nname = \"b\"\narchitecture = \"dtn\"\n";
   const std::string a = "[[domain]]\nname = \"a\"\ntrain = \"a\"\n", b = "[[domain]]\nname = \"b\"\ntrain = \"b\"\n";
@@ -408,14 +408,14 @@ TEST(OwnBenchmark, SaysWhatIsWrongInItsFile) {
       {a + b, "has no [benchmark]"},
       {"[benchmark]\nname = \"b\"\n" + a + b, "own.toml:1: [benchmark] has no architecture"},
       {about + a, "fewer than two domains"},
-      {about + "domain = 3\n", "own.toml:4: domain is not known here; there are name, architecture"},
+      {about + "domain = 3\n", "own.toml:4: unknown key domain; the keys are name, architecture"},
       {"domain = [1, 2]\n" + about, "own.toml:1: domain must be a table"},
-      {about + a + a, "own.toml:7: there are two domains a"},
-      {about + a + "[[domain]]\nname = \"c\"\n", "own.toml:7: a domain needs a name and its training pictures"},
-      {about + a + "[[domain]]\nname = \"../c\"\ntrain = \"c\"\n", "cannot be the name of a file"},
-      {about + a + "[[domain]]\nname = 3\ntrain = \"c\"\n", "own.toml:8: name must be a text"},
-      {about + a + b + "labels = \"b\"\n", "own.toml:10: labels is not known here; there are name, train, test"},
-      {"colour = 1\n" + about + a + b, "own.toml:1: colour is not known here"},
+      {about + a + a, "own.toml:7: two domains are named a"},
+      {about + a + "[[domain]]\nname = \"c\"\n", "own.toml:7: a domain needs a name and training pictures"},
+      {about + a + "[[domain]]\nname = \"../c\"\ntrain = \"c\"\n", "is not a valid file name"},
+      {about + a + "[[domain]]\nname = 3\ntrain = \"c\"\n", "own.toml:8: name must be a string"},
+      {about + a + b + "labels = \"b\"\n", "own.toml:10: unknown key labels; the keys are name, train, test"},
+      {"colour = 1\n" + about + a + b, "own.toml:1: unknown key colour"},
   };
   for (const auto& [text, expected] : cases) {
     const std::string file = dir.write("own.toml", text);
@@ -424,12 +424,12 @@ TEST(OwnBenchmark, SaysWhatIsWrongInItsFile) {
   EXPECT_THAT(message_of<InputError>([&] { benchmark(dir / "no.toml"); }), HasSubstr("no.toml"));
 }
 
-// The real pictures, where they are at hand.
+// The real data, if available.
 TEST(CheckDomains, FindsOffice31Complete) {
   const char* given = std::getenv("TRIBUTARY_DATA");
   const std::string root =
       (given != nullptr ? fs::path(given) : fs::path(TRIBUTARY_SOURCE_DIR) / "../shared/data") / "office31";
-  if (!fs::is_directory(root)) GTEST_SKIP() << "skipped: no data; " << root << " is not there";
+  if (!fs::is_directory(root)) GTEST_SKIP() << "skipped: no data in " << root;
   const Benchmark office = benchmark("office-31");
   const auto checks = check_domains(office, root);
   for (size_t i = 0; i < 3; ++i) {

@@ -21,7 +21,7 @@ struct Gaussian {
   }
 };
 
-// A Gaussian whose coordinates are correlated, so that no direction is an axis.
+// A Gaussian with correlated coordinates.
 Gaussian some_gaussian(int64_t d) {
   const Tensor mixing =
       test::normals({d, d}, 3).to(torch::kFloat64) / std::sqrt(static_cast<double>(d)) + torch::eye(d, torch::kFloat64);
@@ -36,7 +36,7 @@ Divergence estimate_of(const Gaussian& p, const Gaussian& q) {
   return divergence_between(p.draw(kSamples, 1), q.draw(kSamples, 2)).value();
 }
 
-// Mean of f over a standard normal number.
+// E[f(x)] for a standard normal x.
 double normal_mean(const std::function<double(double)>& f) {
   constexpr double kStep = 1e-3;
   double sum = 0;
@@ -44,8 +44,8 @@ double normal_mean(const std::function<double(double)>& f) {
   return sum / std::sqrt(2 * std::numbers::pi);
 }
 
-// Marks rows by the probability that `chance` gives their first coordinate.
-Tensor marked(const Tensor& features, const std::function<double(double)>& chance, uint64_t seed) {
+// Draws membership flags with probability `chance` of the first coordinate.
+Tensor draw_members(const Tensor& features, const std::function<double(double)>& chance, uint64_t seed) {
   const Tensor mark = torch::empty({features.size(0)}, torch::kBool);
   Random random(seed);
   for (int64_t i = 0; i < features.size(0); ++i)
@@ -53,7 +53,7 @@ Tensor marked(const Tensor& features, const std::function<double(double)>& chanc
   return mark;
 }
 
-TEST(GaussianDivergence, IsKnownInClosedForm) {
+TEST(GaussianDivergence, MatchesKnownValues) {
   const auto one = [](double value) { return torch::full({1}, value, torch::kFloat64); };
   const Tensor unit = torch::eye(1, torch::kFloat64);
   EXPECT_NEAR(gaussian_divergence(one(1), unit, one(0), unit), 0.5, 1e-12);
@@ -64,7 +64,7 @@ class DivergenceOfGaussians : public testing::TestWithParam<int64_t> {};
 
 INSTANTIATE_TEST_SUITE_P(Dimensions, DivergenceOfGaussians, testing::Values(2, 8, 64));
 
-TEST_P(DivergenceOfGaussians, WithAnotherMeanIsWithinATenth) {
+TEST_P(DivergenceOfGaussians, ShiftedMeanIsWithinTenPercent) {
   const Gaussian q = some_gaussian(GetParam());
   Gaussian p = q;
   p.mean = at::linalg_cholesky(q.covariance).sum(1) * std::sqrt(2.0 / static_cast<double>(GetParam()));  // 1 nat
@@ -73,7 +73,7 @@ TEST_P(DivergenceOfGaussians, WithAnotherMeanIsWithinATenth) {
   EXPECT_NEAR(estimate_of(p, q).value, truth, 0.1 * truth);
 }
 
-TEST_P(DivergenceOfGaussians, WiderInAllDirectionsIsWithinATenth) {
+TEST_P(DivergenceOfGaussians, LargerVarianceIsWithinTenPercent) {
   const Gaussian q = some_gaussian(GetParam());
   Gaussian p = q;
   p.covariance = q.covariance * (1 + 2 / std::sqrt(static_cast<double>(GetParam())));
@@ -81,7 +81,7 @@ TEST_P(DivergenceOfGaussians, WiderInAllDirectionsIsWithinATenth) {
   EXPECT_NEAR(estimate_of(p, q).value, truth, 0.1 * truth);
 }
 
-TEST_P(DivergenceOfGaussians, NarrowerInOneDirectionIsWithinATenth) {
+TEST_P(DivergenceOfGaussians, SmallerVarianceInOneDirectionIsWithinTenPercent) {
   const Gaussian q = some_gaussian(GetParam());
   Tensor root = at::linalg_cholesky(q.covariance);
   root.select(1, 0).mul_(0.2);
@@ -91,43 +91,41 @@ TEST_P(DivergenceOfGaussians, NarrowerInOneDirectionIsWithinATenth) {
   EXPECT_NEAR(estimate_of(p, q).value, truth, 0.1 * truth);
 }
 
-TEST_P(DivergenceOfGaussians, ThatAreTheSameIsNearZero) {
+TEST_P(DivergenceOfGaussians, EqualGaussiansAreNearZero) {
   const Gaussian q = some_gaussian(GetParam());
   const Divergence divergence = estimate_of(q, q);
   EXPECT_GE(divergence.value, 0);
   EXPECT_LE(divergence.value, 0.01);
 }
 
-// Every one of 2,080 numbers of a covariance changed a little: the hardest case, since all of them must be learned.
-Gaussian changed_all_over(const Gaussian& q, double amount) {
+// Perturbs all 2,080 entries of a 64-dimensional covariance: the hardest case, because all of them must be estimated.
+Gaussian perturb_covariance(const Gaussian& q, double amount) {
   const int64_t d = q.mean.size(0);
-  const Tensor dropout_stream = test::normals({d, d}, 5).to(torch::kFloat64) / std::sqrt(static_cast<double>(d));
-  const Tensor root =
-      at::linalg_cholesky(q.covariance).matmul(at::matrix_exp(amount * (dropout_stream + dropout_stream.t()) / 2));
+  const Tensor noise = test::normals({d, d}, 5).to(torch::kFloat64) / std::sqrt(static_cast<double>(d));
+  const Tensor root = at::linalg_cholesky(q.covariance).matmul(at::matrix_exp(amount * (noise + noise.t()) / 2));
   return {q.mean, root.matmul(root.t())};
 }
 
-TEST(Divergence, ExtrapolatesWhatTooFewSamplesLeaveUnlearned) {
+TEST(Divergence, ExtrapolationCorrectsTheShortfallOfFewSamples) {
   const Gaussian q = some_gaussian(64);
-  const Gaussian p = changed_all_over(q, 0.25);
+  const Gaussian p = perturb_covariance(q, 0.25);
   const double truth = truth_of(p, q);
   const Divergence divergence = estimate_of(p, q);
   EXPECT_LT(divergence.held_out, 0.9 * truth);
   EXPECT_NEAR(divergence.value, truth, 0.1 * truth);
 }
 
-TEST(Divergence, MissesMostOfAFaintChangeOfAllDirections) {
-  // The known limit: 0.1 nats spread over 2,080 numbers drown in what 4,000 samples leave unknown of them.
+TEST(Divergence, MissesASmallChangeOfTheWholeCovariance) {
+  // Known limit: 0.1 nats spread over 2,080 entries are below the estimation noise of 4,000 samples.
   const Gaussian q = some_gaussian(64);
-  const Gaussian p = changed_all_over(q, 0.056);
+  const Gaussian p = perturb_covariance(q, 0.056);
   const double truth = truth_of(p, q);
   EXPECT_NEAR(truth, 0.1, 0.02);
   EXPECT_LT(estimate_of(p, q).value, 0.5 * truth);
 }
 
-TEST(Divergence, MissesWhatNeitherMeanNorCovarianceShows) {
-  // The other known limit: two peaks at +-1.6 of deviation 0.6 along one coordinate, against the Gaussian of the same
-  // variance.
+TEST(Divergence, MissesDifferencesBeyondMeanAndCovariance) {
+  // Known limit: two peaks at +-1.6 with deviation 0.6 along one coordinate, against a Gaussian of the same variance.
   constexpr double kPeak = 1.6, kNarrow = 0.6;
   const double wide = std::sqrt(kPeak * kPeak + kNarrow * kNarrow);
   const Tensor q = test::normals({kSamples, 4}, 1);
@@ -147,14 +145,14 @@ TEST(Divergence, MissesWhatNeitherMeanNorCovarianceShows) {
   EXPECT_LT(divergence_between(p, q)->value, 0.1 * truth);
 }
 
-TEST(Divergence, OfSetsThatNeverMeetIsTheCap) {
+TEST(Divergence, OfDisjointSetsIsTheCap) {
   const Tensor p = test::normals({500, 3}, 1) + 40;
   const Divergence divergence = divergence_between(p, test::normals({600, 3}, 2)).value();
   EXPECT_EQ(divergence.cap, std::log(600.0));
   EXPECT_EQ(divergence.value, divergence.cap);
 }
 
-TEST(Divergence, IsNotEstimatedFromTooFewSamples) {
+TEST(Divergence, NeedsAMinimumNumberOfSamples) {
   const Tensor few = test::normals({kFewestForDivergence - 1, 3}, 1);
   const Tensor enough = test::normals({kFewestForDivergence, 3}, 2);
   EXPECT_FALSE(divergence_between(few, enough));
@@ -162,15 +160,15 @@ TEST(Divergence, IsNotEstimatedFromTooFewSamples) {
   EXPECT_TRUE(divergence_between(enough, enough));
 }
 
-TEST(Divergence, IsNotEstimatedFromWhatIsNoNumber) {
+TEST(Divergence, RejectsNonFiniteFeatures) {
   const Tensor whole = test::normals({100, 3}, 1);
-  const Tensor broken = whole.clone();
-  broken[5][1] = INFINITY;
-  EXPECT_FALSE(divergence_between(whole, broken));
-  EXPECT_FALSE(divergence_of_subset(broken, torch::arange(100) < 50));
+  const Tensor non_finite = whole.clone();
+  non_finite[5][1] = INFINITY;
+  EXPECT_FALSE(divergence_between(whole, non_finite));
+  EXPECT_FALSE(divergence_of_subset(non_finite, torch::arange(100) < 50));
 }
 
-TEST(Divergence, StaysFiniteForFewSamplesOfManyConstantOrRepeatedDimensions) {
+TEST(Divergence, StaysFiniteForDegenerateFeatures) {
   const Tensor p = test::normals({60, 100}, 1), q = test::normals({60, 100}, 2);
   for (const Tensor& set : {p, q}) {
     set.select(1, 7).zero_();
@@ -181,8 +179,8 @@ TEST(Divergence, StaysFiniteForFewSamplesOfManyConstantOrRepeatedDimensions) {
   EXPECT_LT(divergence.value, 0.2);
 }
 
-TEST(SubsetDivergence, OfAHalfSpaceIsAlmostItsCap) {
-  // Membership is a function of the features, so the divergence is ln(n / N) and the judges need only find the edge.
+TEST(SubsetDivergence, OfAHalfSpaceIsNearTheCap) {
+  // Membership is a function of the features, so the divergence is ln(n / N).
   const Tensor features = test::normals({kSamples, 8}, 1);
   const Divergence divergence = divergence_of_subset(features, features.select(1, 0) > 0).value();
   EXPECT_NEAR(divergence.cap, std::log(2.0), 0.03);
@@ -190,41 +188,41 @@ TEST(SubsetDivergence, OfAHalfSpaceIsAlmostItsCap) {
   EXPECT_GE(divergence.value, 0.9 * divergence.cap);
 }
 
-TEST(SubsetDivergence, OfAKnownChanceIsWithinATenth) {
+TEST(SubsetDivergence, OfKnownMembershipProbabilityIsWithinTenPercent) {
   const auto chance = [](double x) { return 1 / (1 + std::exp(-1 - 2 * x)); };
   const double share = normal_mean(chance);
   const double truth = normal_mean([&](double x) { return chance(x) * std::log(chance(x)); }) / share - std::log(share);
   for (const int64_t d : {2, 50}) {
     const Tensor features = test::normals({5000, d}, 4);
-    const Divergence divergence = divergence_of_subset(features, marked(features, chance, 6)).value();
+    const Divergence divergence = divergence_of_subset(features, draw_members(features, chance, 6)).value();
     EXPECT_NEAR(divergence.value, truth, 0.1 * truth) << d;
     EXPECT_NEAR(divergence.cap, -std::log(share), 0.03);
   }
 }
 
-TEST(SubsetDivergence, OfAnyOldSamplesIsNearZero) {
+TEST(SubsetDivergence, OfRandomMembersIsNearZero) {
   const Tensor features = test::normals({kSamples, 20}, 1);
-  EXPECT_LE(divergence_of_subset(features, marked(
+  EXPECT_LE(divergence_of_subset(features, draw_members(
                                                features, [](double) { return 0.7; }, 2))
                 ->value,
             0.005);
 }
 
-TEST(SubsetDivergence, OfSamplesNearTheirClassMeanIsFoundWithTheClasses) {
-  // Ten clusters in 20 dimensions. Confident are the half of all samples that lie nearest to their own centre, which is
-  // a function of the features: the divergence is the cap.
+TEST(SubsetDivergence, OfSamplesNearTheirClassMeanNeedsTheClasses) {
+  // Ten clusters in 20 dimensions. The half of all samples nearest to their own centre are confident. That is a
+  // function of the features, so the divergence is the cap.
   const int64_t n = 3000, d = 20;
   const Tensor label = torch::arange(n) % 10;
-  const Tensor dropout_stream = test::normals({n, d}, 1);
-  const Tensor features = 4 * test::normals({10, d}, 2).index_select(0, label) + dropout_stream;
-  const Tensor radius = dropout_stream.square().sum(1);
+  const Tensor noise = test::normals({n, d}, 1);
+  const Tensor features = 4 * test::normals({10, d}, 2).index_select(0, label) + noise;
+  const Tensor radius = noise.square().sum(1);
   const Tensor confident = radius < radius.median();
   const double cap = std::log(static_cast<double>(n) / static_cast<double>(confident.sum().item<int64_t>()));
   EXPECT_GT(divergence_of_subset(features, confident, label)->value, 0.85 * cap);
   EXPECT_LT(divergence_of_subset(features, confident)->value, 0.5 * cap);
 }
 
-TEST(SubsetDivergence, OfAllIsZeroAndOfTooFewNothing) {
+TEST(SubsetDivergence, OfAllSamplesIsZeroAndOfTooFewEmpty) {
   const Tensor features = test::normals({200, 3}, 1);
   const Tensor index = torch::arange(200);
   EXPECT_EQ(divergence_of_subset(features, index >= 0)->value, 0);
@@ -233,9 +231,9 @@ TEST(SubsetDivergence, OfAllIsZeroAndOfTooFewNothing) {
   EXPECT_TRUE(divergence_of_subset(features, index < kFewestForDivergence));
 }
 
-TEST(SubsetDivergence, DependsOnTheSeedAndNotOnTheOrder) {
+TEST(SubsetDivergence, DependsOnTheSeedButNotOnTheOrder) {
   const Tensor features = test::normals({500, 5}, 1);
-  const Tensor member = marked(
+  const Tensor member = draw_members(
       features, [](double x) { return x > 0 ? 0.9 : 0.4; }, 2);
   const Tensor group = features.select(1, 1).gt(0).to(torch::kInt64);
   const Divergence once = divergence_of_subset(features, member, group, 1).value();

@@ -1,4 +1,4 @@
-// Checkpointer on disk: what is written is read again, and what is damaged is never taken for whole.
+// Checkpoints on disk: round trips, detection of damage, and resuming training from them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Checkpoint some(int64_t number) {
+Checkpoint sample_checkpoint(int64_t number) {
   Checkpoint checkpoint;
   checkpoint.facts = {{"step", number}, {"text", "a \"quoted\" ü"}};
   checkpoint.tensors = {{"a", torch::arange(6, torch::kFloat32).view({2, 3}) + number},
@@ -27,99 +27,100 @@ Checkpoint some(int64_t number) {
   return checkpoint;
 }
 
-TEST(Checkpoint, ReadsWhatWasWritten) {
+TEST(Checkpoint, RoundTrips) {
   const test::TempDir folder;
-  write_checkpoint(folder / "x", some(3));
+  write_checkpoint(folder / "x", sample_checkpoint(3));
   const Checkpoint read = read_checkpoint(folder / "x");
-  EXPECT_EQ(read.facts, some(3).facts);
-  for (const NamedTensor& tensor : some(3).tensors) EXPECT_TRUE(torch::equal(read.at(tensor.name), tensor.value));
+  EXPECT_EQ(read.facts, sample_checkpoint(3).facts);
+  for (const NamedTensor& tensor : sample_checkpoint(3).tensors)
+    EXPECT_TRUE(torch::equal(read.at(tensor.name), tensor.value));
   EXPECT_EQ(read.find("z"), nullptr);
 }
 
-TEST(Checkpoint, EveryFlippedByteIsNoticed) {
+TEST(Checkpoint, DetectsEveryFlippedByte) {
   const test::TempDir folder;
-  write_checkpoint(folder / "x", some(3));
+  write_checkpoint(folder / "x", sample_checkpoint(3));
   const std::vector<uint8_t> whole = test::read_bytes(folder / "x");
   const Checkpoint right = read_checkpoint(folder / "x");
-  int64_t refused = 0;
+  int64_t rejected = 0;
   for (size_t i = 0; i < whole.size(); ++i) {
     std::vector<uint8_t> bytes = whole;
     bytes[i] ^= 0x10;
     folder.write("y", bytes);
     try {
       const Checkpoint read = read_checkpoint(folder / "y");
-      // What is left are bytes that mean nothing, such as the padding of the header.
+      // The remaining bytes have no meaning, such as the padding of the header.
       EXPECT_EQ(read.facts, right.facts) << i;
       for (const NamedTensor& tensor : right.tensors)
         EXPECT_TRUE(torch::equal(read.at(tensor.name), tensor.value)) << i;
     } catch (const InputError&) {
-      ++refused;
+      ++rejected;
     }
   }
-  EXPECT_GT(refused, static_cast<int64_t>(whole.size()) * 9 / 10);
+  EXPECT_GT(rejected, static_cast<int64_t>(whole.size()) * 9 / 10);
   for (size_t length = 0; length < whole.size(); length += 7) {
     folder.write("y", std::span(whole).first(length));
     EXPECT_THROW(read_checkpoint(folder / "y"), InputError) << length;
   }
 }
 
-TEST(Checkpoint, RestoresOnlyWhatFits) {
-  const Checkpoint kept = some(0);
+TEST(Checkpoint, RestoresOnlyMatchingTensors) {
+  const Checkpoint checkpoint = sample_checkpoint(0);
   const Tensor a = torch::zeros({2, 3}), b = torch::zeros({}, torch::kInt64);
-  kept.restore("", {{"a", a}, {"b", b}});
-  EXPECT_TRUE(torch::equal(a, kept.at("a")));
+  checkpoint.restore("", {{"a", a}, {"b", b}});
+  EXPECT_TRUE(torch::equal(a, checkpoint.at("a")));
   EXPECT_EQ(b.item<int64_t>(), 7);
-  EXPECT_THROW(kept.restore("", {{"a", torch::zeros({3, 2})}}), InputError);
-  EXPECT_THROW(kept.restore("", {{"a", torch::zeros({2, 3}, torch::kFloat64)}}), InputError);
-  EXPECT_THROW(kept.restore("x.", {{"a", a}}), InputError);
+  EXPECT_THROW(checkpoint.restore("", {{"a", torch::zeros({3, 2})}}), InputError);
+  EXPECT_THROW(checkpoint.restore("", {{"a", torch::zeros({2, 3}, torch::kFloat64)}}), InputError);
+  EXPECT_THROW(checkpoint.restore("x.", {{"a", a}}), InputError);
 }
 
-TEST(CheckpointFolder, TakesTheLatestAndFallsBackToTheOneBefore) {
+TEST(CheckpointFolder, FindsTheLatestAndFallsBackToThePrevious) {
   const test::TempDir folder;
-  const std::string place = folder / "checkpoint";
+  const std::string path = folder / "checkpoint";
   {
-    CheckpointFolder writing(place, {0, false});
+    CheckpointFolder writing(path, {0, false});
     EXPECT_EQ(writing.found(), nullptr);
-    for (int64_t i = 1; i <= 5; ++i) writing.pass([&] { return some(i); });
-    EXPECT_THROW(writing.pass([]() -> Checkpoint { work_error("not finite"); }), WorkError);
+    for (int64_t i = 1; i <= 5; ++i) writing.pass([&] { return sample_checkpoint(i); });
+    EXPECT_THROW(writing.pass([]() -> Checkpoint { work_error("non-finite loss"); }), WorkError);
   }
-  CheckpointFolder latest(place, {0, false});
+  CheckpointFolder latest(path, {0, false});
   ASSERT_NE(latest.found(), nullptr);
   EXPECT_EQ(latest.found()->integer("step"), 5);
 
-  // The fifth went to slot 0.
-  std::filesystem::resize_file(place + "/0.safetensors", 100);
-  CheckpointFolder before(place, {0, false});
-  ASSERT_NE(before.found(), nullptr);
-  EXPECT_EQ(before.found()->integer("step"), 4);
-  // And writing goes on in the damaged one.
-  before.pass([&] { return some(6); });
-  EXPECT_EQ(CheckpointFolder(place, {0, false}).found()->integer("step"), 6);
-  EXPECT_EQ(read_checkpoint(place + "/1.safetensors").integer("step"), 4);
+  // The fifth checkpoint is in slot 0.
+  std::filesystem::resize_file(path + "/0.safetensors", 100);
+  CheckpointFolder fallback(path, {0, false});
+  ASSERT_NE(fallback.found(), nullptr);
+  EXPECT_EQ(fallback.found()->integer("step"), 4);
+  // The next checkpoint overwrites the damaged one.
+  fallback.pass([&] { return sample_checkpoint(6); });
+  EXPECT_EQ(CheckpointFolder(path, {0, false}).found()->integer("step"), 6);
+  EXPECT_EQ(read_checkpoint(path + "/1.safetensors").integer("step"), 4);
 
-  for (const char* slot : {"/0.safetensors", "/1.safetensors"}) std::filesystem::resize_file(place + slot, 100);
-  CheckpointFolder damaged(place, {0, false});
+  for (const char* slot : {"/0.safetensors", "/1.safetensors"}) std::filesystem::resize_file(path + slot, 100);
+  CheckpointFolder damaged(path, {0, false});
   EXPECT_THAT(test::message_of<WorkError>([&] { damaged.found(); }), HasSubstr("--restart"));
-  CheckpointFolder anew(place, {0, true});
-  anew.clean();
-  EXPECT_EQ(anew.found(), nullptr);
-  anew.remove();
-  EXPECT_FALSE(std::filesystem::exists(place));
+  CheckpointFolder restarted(path, {0, true});
+  restarted.clean();
+  EXPECT_EQ(restarted.found(), nullptr);
+  restarted.remove();
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST(CheckpointFolder, WaitsUntilItIsTime) {
+TEST(CheckpointFolder, SavesNothingBeforeItIsDue) {
   const test::TempDir folder;
-  CheckpointFolder patient(folder / "checkpoint", {1000, false});
-  patient.pass([]() -> Checkpoint { throw std::logic_error("too early"); });
+  CheckpointFolder checkpointer(folder / "checkpoint", {1000, false});
+  checkpointer.pass([]() -> Checkpoint { throw std::logic_error("too early"); });
   EXPECT_FALSE(std::filesystem::exists(folder / "checkpoint"));
 }
 
-TEST(FileCheckpoints, RefuseOtherWorkAndForgetItWhenTold) {
+TEST(FileCheckpoints, RejectAnotherConfigUnlessRestarted) {
   const test::TempDir folder;
   const std::string out = folder / "model.safetensors";
   {
     FileCheckpoints first(out, "rate = 1.0\n", {0, false});
-    first.checkpointer().pass([] { return some(1); });
+    first.checkpointer().pass([] { return sample_checkpoint(1); });
   }
   EXPECT_THAT(test::message_of<InputError>([&] {
                 FileCheckpoints(out, "rate = 2.0\n", {0, false});
@@ -129,42 +130,42 @@ TEST(FileCheckpoints, RefuseOtherWorkAndForgetItWhenTold) {
     FileCheckpoints same(out, "rate = 1.0\n", {0, false});
     ASSERT_NE(same.checkpointer().found(), nullptr);
   }
-  FileCheckpoints anew(out, "rate = 2.0\n", {0, true});
-  EXPECT_EQ(anew.checkpointer().found(), nullptr);
-  anew.finish();
+  FileCheckpoints restarted(out, "rate = 2.0\n", {0, true});
+  EXPECT_EQ(restarted.checkpointer().found(), nullptr);
+  restarted.finish();
   EXPECT_FALSE(std::filesystem::exists(out + ".checkpoint"));
 }
 
-// Ends the work at a pass, and gives it back there.
-class Once : public Checkpointer {
+// Interrupts at the given call of pass() and resumes from there. Never interrupts if `at` is negative.
+class InterruptOnce : public Checkpointer {
  public:
-  Once(std::string file, int64_t crops) : file_(std::move(file)), cut_(crops) {}
+  InterruptOnce(std::string file, int64_t at) : file_(std::move(file)), at_(at) {}
   void pass(const Take& take) override {
-    if (kept_ || passes++ != cut_) return;
+    if (checkpoint_ || passes++ != at_) return;
     write_checkpoint(file_, take());
     throw Interrupted(SIGINT);
   }
   const Checkpoint* found() override {
-    if (cut_ >= 0 && passes > cut_) kept_ = read_checkpoint(file_);
-    return kept_ ? &*kept_ : nullptr;
+    if (at_ >= 0 && passes > at_) checkpoint_ = read_checkpoint(file_);
+    return checkpoint_ ? &*checkpoint_ : nullptr;
   }
   int64_t passes = 0;
 
  private:
   std::string file_;
-  int64_t cut_;
-  std::optional<Checkpoint> kept_;
+  int64_t at_;
+  std::optional<Checkpoint> checkpoint_;
 };
 
-// `work(checkpointer)` gives the state it ends with.
+// `work(checkpointer)` returns its final state, which must not depend on where it is interrupted.
 template <typename Work>
-void expect_equal_wherever_cut(Work work) {
+void expect_equal_wherever_interrupted(Work work) {
   const test::TempDir folder;
-  Once never("", -1);
+  InterruptOnce never("", -1);
   const NamedTensors whole = work(never);
-  for (int64_t crops = 0; crops < never.passes; crops += 3) {
-    SCOPED_TRACE(crops);
-    Once once(folder / "kept", crops);
+  for (int64_t at = 0; at < never.passes; at += 3) {
+    SCOPED_TRACE(at);
+    InterruptOnce once(folder / "checkpoint", at);
     ASSERT_THROW(work(once), Interrupted);
     const NamedTensors state = work(once);
     for (size_t i = 0; i < state.size(); ++i)
@@ -178,14 +179,14 @@ LabelledImages labelled(int64_t count) {
   return data;
 }
 
-TEST(SourceTraining, GoesOnWhereItWasInterrupted) {
+TEST(SourceTraining, ResumesWhereItWasInterrupted) {
   const LabelledImages training = labelled(20), validation = labelled(10);
   SourceTrainingOptions options;
   options.epochs = 4;
   options.batch = 8;
   for (const KeptIterate kept : {KeptIterate::kBest, KeptIterate::kLast}) {
     options.keep = kept;
-    expect_equal_wherever_cut([&](Checkpointer& checkpointer) {
+    expect_equal_wherever_interrupted([&](Checkpointer& checkpointer) {
       SourceModel model(test::small_info("dtn"), Random(1));
       train_source(model, training, validation, options, 5, checkpointer);
       return copy_of(model.state());
@@ -193,12 +194,12 @@ TEST(SourceTraining, GoesOnWhereItWasInterrupted) {
   }
 }
 
-TEST(Distillation, GoesOnWhereItWasInterrupted) {
+TEST(Distillation, ResumesWhereItWasInterrupted) {
   const ImageSet images = test::noise_pictures(20);
   DistillationOptions options;
   options.epochs = 3;
   options.batch = 8;
-  expect_equal_wherever_cut([&](Checkpointer& checkpointer) {
+  expect_equal_wherever_interrupted([&](Checkpointer& checkpointer) {
     Ensemble teachers = test::small_ensemble({"lenet", "lenet"});
     SourceModel student(test::small_info("dtn"), Random(7));
     distill(student, teachers, images, options, 5, checkpointer);

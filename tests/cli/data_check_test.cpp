@@ -105,7 +105,7 @@ TEST_F(DataCheckJourney, FindsDigitsInMatFiles) {
 
 TEST_F(DataCheckJourney, RefusesWhatItCannotCheck) {
   const std::pair<const char*, const char*> cases[] = {
-      {"data check imagenet digits", "there is no benchmark imagenet"},
+      {"data check imagenet digits", "unknown benchmark imagenet"},
       {"data check office-31", "name the folder of Office-31 too"},
       {"data check office-31 nowhere", "nowhere is not a folder"},
       {"data check mine.toml digits", "leave out digits"},

@@ -172,7 +172,7 @@ TEST_F(Deployment, CodeIsOnlyLoadedForThoseWhoTrustIt) {
   const std::string rest = " --data photos --size 64 --resize 64 ";
   Outcome outcome = run_program(*folder_, "predict plain.pt" + rest);
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("plain.pt is TorchScript, which is code; say --trust"));
+  EXPECT_THAT(outcome.err, HasSubstr("plain.pt is TorchScript, which is code; add --trust"));
   EXPECT_THAT(run_program(*folder_, "inspect plain.pt").out, HasSubstr("say --trust to load it"));
   outcome = run_program(*folder_, "predict plain.pt --trust" + rest);
   EXPECT_EQ(outcome.code, 2);
@@ -180,9 +180,9 @@ TEST_F(Deployment, CodeIsOnlyLoadedForThoseWhoTrustIt) {
   outcome = run_program(*folder_, "predict plain.pt --trust --last-layer nowhere" + rest);
   EXPECT_THAT(outcome.err, HasSubstr("has no layer 'nowhere'"));
   outcome = run_program(*folder_, "predict plain.pt --trust --last-layer 0" + rest);
-  EXPECT_THAT(outcome.err, HasSubstr("layer '0' has no weight of two dimensions"));
+  EXPECT_THAT(outcome.err, HasSubstr("layer '0' has no two-dimensional weight"));
   outcome = run_program(*folder_, "predict followed.pt --trust --last-layer 0.1" + rest);
-  EXPECT_THAT(outcome.err, HasSubstr("something follows the layer"));
+  EXPECT_THAT(outcome.err, HasSubstr("the output is not that of the layer named with --last-layer"));
   outcome = run_program(*folder_, "predict plain.pt --trust --last-layer 1 --data photos --size 100");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("plain.pt: the module fails on two pictures of 100x100"));
@@ -196,12 +196,12 @@ TEST_F(Deployment, CodeIsOnlyLoadedForThoseWhoTrustIt) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   outcome = run_program(*folder_, "predict ours.safetensors --data photos");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("holds TorchScript (plain), which is code; say --trust"));
+  EXPECT_THAT(outcome.err, HasSubstr("holds TorchScript (plain), which is code; add --trust"));
   EXPECT_EQ(run_program(*folder_, "predict ours.safetensors --data photos --trust").out,
             run_program(*folder_, "predict plain.pt --trust --last-layer 1" + rest).out);
   outcome = run_program(*folder_, "export ours.safetensors --trust --onnx no.onnx");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("does not go into an ONNX file; distil"));
+  EXPECT_THAT(outcome.err, HasSubstr("cannot be exported to ONNX; distil"));
   EXPECT_FALSE(std::filesystem::exists(*folder_ / "no.onnx"));
 }
 
@@ -222,7 +222,7 @@ TEST_F(Deployment, InspectSaysWhatIsMissingAndLeftOver) {
   EXPECT_EQ(facts.at("left_over"), nlohmann::json({"se.weight"}));
   EXPECT_EQ(facts.at("ignored"), nlohmann::json({"epoch"}));
   EXPECT_THAT(run_program(*folder_, "inspect parts.pth").out, HasSubstr("left_over: se.weight"));
-  EXPECT_THAT(run_program(*folder_, "inspect strange.pth").out, HasSubstr("fit no network we know"));
+  EXPECT_THAT(run_program(*folder_, "inspect strange.pth").out, HasSubstr("match no known architecture"));
   const Outcome refused = run_program(*folder_, "adapt --source parts.pth --target photos --run runs/parts");
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("parts.pth looks like resnet18 but has no backbone.layer4.1.bn2.bias"));

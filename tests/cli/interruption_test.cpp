@@ -216,7 +216,7 @@ TEST_P(OneInterruption, WithoutRoomItSaysSoAndKeepsWhatItHad) {
   constexpr rlim_t kLess = 100'000;  // than a network has
   const test::Ending full = test::run_watched(crops, GetParam().command, {}, kLess);
   EXPECT_EQ(full.code, 1) << full.err;
-  EXPECT_THAT(full.err, HasSubstr("File too large; make room and run the same command again"));
+  EXPECT_THAT(full.err, HasSubstr("File too large; free some space and run the same command again"));
   leave_alone(crops);
   expect_whole(crops);
 }

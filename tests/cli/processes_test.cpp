@@ -199,7 +199,7 @@ TEST_F(Scale, AskedToStopAllKeepTheStateAndGoOn) {
   const test::Ending asked = test::run_watched(place.path(), command, blow);
   ASSERT_TRUE(asked.struck);
   EXPECT_EQ(asked.code, 143) << asked.err;
-  EXPECT_THAT(asked.err, HasSubstr("the state is kept in run/checkpoint"));
+  EXPECT_THAT(asked.err, HasSubstr("to resume from run/checkpoint"));
   const test::Ending gone_on = test::run_watched(place.path(), command);
   EXPECT_EQ(gone_on.code, 0) << gone_on.err;
   EXPECT_THAT(gone_on.err, HasSubstr("goes on in round"));

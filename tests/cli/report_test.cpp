@@ -82,7 +82,7 @@ TEST_F(ReportJourney, MistakesAreSaidInOneSentence) {
     EXPECT_THAT(outcome.err, HasSubstr(sentence));
   };
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run/report.html"));
-  refused("report run", "run holds no history of its rounds; run tributary adapt with --history");
+  refused("report run", "run has no history; run tributary adapt with --history");
   refused("report nowhere", "nowhere");
   ASSERT_EQ(run(adapt("again") + "--no-report").code, 0);
   refused("report again --labels data/street/test-images.idx", "has 20 labels for the 60 pictures");

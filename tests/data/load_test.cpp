@@ -30,7 +30,7 @@ LoadOptions small(int threads = 2) {
   return options;
 }
 
-// A PNG of one colour, of its own size, so that a picture can be told by its first red value.
+// A PNG of one colour. Its red value identifies the picture.
 std::vector<uint8_t> png_of(int red) {
   return encode_png(test::plain_picture(4 + red % 5, 7, static_cast<uint8_t>(red), 1, 2));
 }
@@ -44,17 +44,17 @@ Strings below(const TempDir& dir, Strings names) {
   return names;
 }
 
-void expect_said(const std::string& message, const Strings& parts) {
+void expect_parts(const std::string& message, const Strings& parts) {
   for (const std::string& part : parts)
     EXPECT_NE(message.find(part), std::string::npos) << message << "\n  lacks: " << part;
 }
 
 template <typename Call>
-void expect_refused(Call call, const Strings& parts) {
-  expect_said(test::message_of<InputError>(call), parts);
+void expect_rejected(Call call, const Strings& parts) {
+  expect_parts(test::message_of<InputError>(call), parts);
 }
 
-TEST(LoadImages, ReadsAFolderOnAllLevelsSortedByPath) {
+TEST(LoadImages, ReadsFoldersRecursivelySortedByPath) {
   const TempDir dir;
   dir.write("b/2.png", png_of(2));
   dir.write("b-a/3.PNG", png_of(3));
@@ -78,14 +78,14 @@ TEST(LoadImages, ReadsAFolderOnAllLevelsSortedByPath) {
   }
 }
 
-TEST(LoadImages, DecodesAndResizesEachPicture) {
+TEST(LoadImages, DecodesAndResizes) {
   const TempDir dir;
   const std::vector<uint8_t> jpeg = encode_jpeg(test::sample_picture(40, 30));
   dir.write("x.jpg", jpeg);
   EXPECT_EQ(load_images(dir.path(), small()).pixels, resize_bilinear(decode_picture(jpeg), 6, 6).rgb);
 }
 
-TEST(LoadImages, ReadsASinglePictureWhateverItsName) {
+TEST(LoadImages, ReadsASinglePictureByContent) {
   const TempDir dir;
   for (const std::string& path : {dir.write("x.png", png_of(77)), dir.write("x", png_of(77))}) {
     const ImageSet set = load_images(path, small());
@@ -94,7 +94,7 @@ TEST(LoadImages, ReadsASinglePictureWhateverItsName) {
   }
 }
 
-TEST(LoadImages, ReadsAList) {
+TEST(LoadImages, ReadsListFiles) {
   const TempDir dir;
   dir.write("pictures/one.png", png_of(1));
   dir.write("pictures/two words.png", png_of(2));
@@ -108,22 +108,22 @@ TEST(LoadImages, ReadsAList) {
   EXPECT_EQ(load_images(dir.write("elsewhere/list", "one.png\n"), rooted).names, Strings{"one.png"});
 }
 
-TEST(LoadImages, FollowsLinksButNotInCircles) {
+TEST(LoadImages, FollowsLinksWithoutCycles) {
   const TempDir dir, elsewhere;
   elsewhere.write("x.png", png_of(5));
   dir.write("a/y.png", png_of(6));
   std::filesystem::create_directory_symlink(elsewhere.path(), dir / "linked");
-  std::filesystem::create_directory_symlink(dir.path(), dir / "a/circle");
+  std::filesystem::create_directory_symlink(dir.path(), dir / "a/cycle");
   std::filesystem::create_symlink(dir / "nowhere", dir / "dangling.png");
   EXPECT_EQ(load_images(dir.path(), small()).names, below(dir, {"a/y.png", "linked/x.png"}));
 }
 
-TEST(LoadImages, SetsABadPictureAsideAndGoesOn) {
+TEST(LoadImages, SkipsUnreadablePictures) {
   const TempDir dir;
   for (int i = 10; i < 30; ++i) dir.write(fmt::format("{}.png", i), png_of(i));
-  std::vector<uint8_t> crops = encode_jpeg(test::sample_picture(20, 20));
-  crops.resize(crops.size() / 2);
-  dir.write("00.jpg", crops);
+  std::vector<uint8_t> truncated = encode_jpeg(test::sample_picture(20, 20));
+  truncated.resize(truncated.size() / 2);
+  dir.write("00.jpg", truncated);
   dir.write("15.png", "not a picture");
   std::vector<SkippedPicture> bad;
   const ImageSet set = load_images(dir.path(), small(), &bad);
@@ -136,42 +136,42 @@ TEST(LoadImages, SetsABadPictureAsideAndGoesOn) {
   ASSERT_EQ(static_cast<int64_t>(set.pixels.size()), 19 * set.picture_bytes());
   for (int64_t i = 0; i < 19; ++i)
     EXPECT_EQ(set.names[static_cast<size_t>(i)], dir / fmt::format("{}.png", red(set, i)));
-  EXPECT_EQ(load_images(dir.path(), small()).size(), 19) << "nobody needs to ask for those set aside";
+  EXPECT_EQ(load_images(dir.path(), small()).size(), 19) << "the list of skipped pictures is optional";
 }
 
-TEST(LoadImages, StopsWhenTooManyAreBad) {
+TEST(LoadImages, RejectsTooManyUnreadablePictures) {
   const TempDir dir;
   for (int i = 10; i < 18; ++i) dir.write(fmt::format("{}.png", i), png_of(i));
   dir.write("bad1.png", "");
   dir.write("bad2.png", "no picture");
   std::vector<SkippedPicture> bad;
-  expect_refused([&] { load_images(dir.path(), small(), &bad); },
-                 {dir.path(), "2 of 10 pictures", "10 %", dir / "bad1.png", "empty file"});
+  expect_rejected([&] { load_images(dir.path(), small(), &bad); },
+                  {dir.path(), "2 of 10 pictures", "10 %", dir / "bad1.png", "empty file"});
   EXPECT_EQ(bad.size(), 2u);
   LoadOptions lenient = small();
   lenient.max_bad_share = 0.2;
   EXPECT_EQ(load_images(dir.path(), lenient).size(), 8);
 }
 
-TEST(LoadImages, StopsWhenAllAreBadHoweverLenient) {
+TEST(LoadImages, RejectsSetsWithoutReadablePictures) {
   const TempDir dir;
   LoadOptions lenient = small();
   lenient.max_bad_share = 1;
   const std::string bad = dir.write("1.png", "x");
-  expect_refused([&] { load_images(bad, lenient); }, {bad, "not a JPEG, PNG or WebP file"});
-  expect_refused([&] { load_images(dir.path(), lenient); }, {bad, "not a JPEG, PNG or WebP file"});
+  expect_rejected([&] { load_images(bad, lenient); }, {bad, "not a JPEG, PNG or WebP file"});
+  expect_rejected([&] { load_images(dir.path(), lenient); }, {bad, "not a JPEG, PNG or WebP file"});
   dir.write("2.png", "x");
-  expect_refused([&] { load_images(dir.path(), lenient); }, {dir.path(), "none of the 2", bad});
+  expect_rejected([&] { load_images(dir.path(), lenient); }, {dir.path(), "none of the 2", bad});
 }
 
-TEST(LoadImages, DoesNotDecodePicturesBeyondTheLimit) {
+TEST(LoadImages, SkipsPicturesAboveThePixelLimit) {
   const TempDir dir;
   LoadOptions options = small();
   options.max_pixels = 20;
-  expect_refused([&] { load_images(dir.write("x.png", png_of(1)), options); }, {dir / "x.png", "limit of 20"});
+  expect_rejected([&] { load_images(dir.write("x.png", png_of(1)), options); }, {dir / "x.png", "limit of 20"});
 }
 
-TEST(LoadImages, SaysWhatIsWrongWithThePath) {
+TEST(LoadImages, RejectsInvalidPaths) {
   const TempDir dir;
   const struct {
     std::string path;
@@ -184,19 +184,19 @@ TEST(LoadImages, SaysWhatIsWrongWithThePath) {
       {dir.write("program", std::string("\x7f"
                                         "ELF\0\0\0",
                                         7)),
-       "no list of pictures"},
+       "or a list of pictures"},
       {dir.write("archive.tar.gz", "not even gzip"), "not an IDX file"},
       {dir.write("wrong.idx", "not IDX"), "not an IDX file"},
       {"/dev/null", "neither a file nor a folder"},
   };
   for (const auto& [path, part] : cases) {
-    expect_refused([&] { load_images(path, small()); }, {path, part});
-    expect_refused([&] { load_labelled(path, small()); },
-                   {path, path == dir / "texts" || path == dir / "empty" ? "no class folders" : part});
+    expect_rejected([&] { load_images(path, small()); }, {path, part});
+    expect_rejected([&] { load_labelled(path, small()); },
+                    {path, path == dir / "texts" || path == dir / "empty" ? "no class folders" : part});
   }
 }
 
-TEST(LoadImages, ReadsIdxInGreyAndRgbAndResizesIt) {
+TEST(LoadImages, ReadsGreyAndRgbIdx) {
   const TempDir dir;
   const std::vector<uint8_t> grey = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 10, 20, 30, 40};
   LoadOptions options = small();
@@ -216,7 +216,7 @@ TEST(LoadImages, ReadsIdxInGreyAndRgbAndResizesIt) {
             resize_bilinear(second, 6, 6).rgb);
 }
 
-TEST(LoadLabelled, TakesClassesFromFolderNames) {
+TEST(LoadLabelled, UsesFolderNamesAsClasses) {
   const TempDir dir;
   dir.write("mug/1.png", png_of(1));
   dir.write("bike/2.png", png_of(2));
@@ -231,7 +231,7 @@ TEST(LoadLabelled, TakesClassesFromFolderNames) {
   EXPECT_EQ(set.images.names, load_images(dir.path(), small()).names) << "labels line up with predictions";
 }
 
-TEST(LoadLabelled, UsesTheModelsOrderOfClasses) {
+TEST(LoadLabelled, UsesTheClassOrderOfTheModel) {
   const TempDir dir;
   dir.write("mug/1.png", png_of(1));
   dir.write("bike/2.png", png_of(2));
@@ -241,35 +241,35 @@ TEST(LoadLabelled, UsesTheModelsOrderOfClasses) {
   EXPECT_EQ(set.labels.values, (std::vector<int64_t>{2, 0}));
 }
 
-TEST(LoadLabelled, SaysWhichClassFoldersDoNotMatchTheModel) {
+TEST(LoadLabelled, RejectsClassFoldersThatDoNotMatchTheModel) {
   const TempDir dir;
   dir.write("mug/1.png", png_of(1));
   dir.write("bike/2.png", png_of(2));
-  expect_refused(
+  expect_rejected(
       [&] {
         load_labelled(dir.path(), small(), {"bike", "mug", "pen"});
       },
       {dir.path() + " has 2 class folders but the model knows 3 classes; missing: pen"});
-  expect_refused([&] { load_labelled(dir.path(), small(), {"bike"}); },
-                 {"2 class folders but the model knows 1 class;", "unknown to the model: mug"});
-  expect_refused([&] { load_labelled(dir.path(), small(), {"bike", "Mug"}); }, {"missing: Mug", "to the model: mug"});
+  expect_rejected([&] { load_labelled(dir.path(), small(), {"bike"}); },
+                  {"2 class folders but the model knows 1 class;", "unknown to the model: mug"});
+  expect_rejected([&] { load_labelled(dir.path(), small(), {"bike", "Mug"}); }, {"missing: Mug", "to the model: mug"});
   Strings many = {"a", "b", "c", "d", "e", "f", "g"};
-  expect_refused([&] { load_labelled(dir.path(), small(), many); }, {"missing: a, b, c, d, e and 2 more"});
+  expect_rejected([&] { load_labelled(dir.path(), small(), many); }, {"missing: a, b, c, d, e and 2 more"});
 }
 
-TEST(LoadLabelled, RefusesFoldersWithoutAnOrder) {
+TEST(LoadLabelled, RejectsMisplacedPictures) {
   const TempDir dir;
   dir.write("mug/1.png", png_of(1));
   dir.folder("empty");
-  expect_refused([&] { load_labelled(dir.path(), small()); }, {dir / "empty", "holds no pictures"});
+  expect_rejected([&] { load_labelled(dir.path(), small()); }, {dir / "empty", "holds no pictures"});
   dir.write("empty/2.png", png_of(2));
   dir.write("loose.png", png_of(3));
-  expect_refused([&] { load_labelled(dir.path(), small()); }, {dir / "loose.png", "outside of any class folder"});
-  expect_refused([&] { load_labelled(dir / "mug", small()); }, {dir / "mug", "outside of any class folder"});
-  expect_refused([&] { load_labelled(dir / "loose.png", small()); }, {dir / "loose.png", "single picture"});
+  expect_rejected([&] { load_labelled(dir.path(), small()); }, {dir / "loose.png", "outside of any class folder"});
+  expect_rejected([&] { load_labelled(dir / "mug", small()); }, {dir / "mug", "outside of any class folder"});
+  expect_rejected([&] { load_labelled(dir / "loose.png", small()); }, {dir / "loose.png", "single picture"});
 }
 
-TEST(LoadLabelled, KeepsLabelsAlignedWhenPicturesAreSetAside) {
+TEST(LoadLabelled, KeepsLabelsAlignedWhenPicturesAreSkipped) {
   const TempDir dir;
   std::string text;
   std::map<std::string, int64_t> truth;
@@ -299,21 +299,21 @@ TEST(LoadLabelled, ReadsAnIdxPair) {
   const TempDir dir;
   const ImageSet images = test::image_set(1, 1, {"a", "b", "c"}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
   write_idx_images(dir / "d-images.idx", images);
-  expect_refused([&] { load_labelled(dir / "d-images.idx", small()); }, {dir / "d-images.idx", dir / "d-labels.idx"});
+  expect_rejected([&] { load_labelled(dir / "d-images.idx", small()); }, {dir / "d-images.idx", dir / "d-labels.idx"});
   write_idx_labels(dir / "d-labels.idx", {{}, {2, 0, 1}});
   const LabelledImages set = load_labelled(dir / "d-images.idx", small());
   EXPECT_EQ(set.labels.values, (std::vector<int64_t>{2, 0, 1}));
   EXPECT_EQ(set.labels.classes, (Strings{"0", "1", "2"}));
   EXPECT_EQ(set.images.size(), 3);
   EXPECT_EQ(load_labelled(dir / "d-images.idx", small(), {"x", "y", "z", "w"}).labels.classes.size(), 4u);
-  expect_refused(
+  expect_rejected(
       [&] {
         load_labelled(dir / "d-images.idx", small(), {"x", "y"});
       },
       {dir / "d-labels.idx", "label 2", "knows 2 classes"});
   write_idx_labels(dir / "d-labels.idx", {{}, {2, 0}});
-  expect_refused([&] { load_labelled(dir / "d-images.idx", small()); },
-                 {dir / "d-labels.idx", "2 labels", "3 pictures"});
+  expect_rejected([&] { load_labelled(dir / "d-images.idx", small()); },
+                  {dir / "d-labels.idx", "2 labels", "3 pictures"});
 }
 
 TEST(LoadLabelled, ReadsMatFiles) {
@@ -328,13 +328,13 @@ TEST(LoadLabelled, ReadsMatFiles) {
   EXPECT_EQ(red(set.images, 0), 10);
   EXPECT_EQ(red(set.images, 1), 40);
   EXPECT_EQ(load_images(path + ":train", small()).pixels, set.images.pixels);
-  expect_refused([&] { load_images(path, small()); }, {path, "name one of them"});
-  expect_refused([&] { load_images(path + ":valid", small()); }, {path + ":valid", "does not exist"});
-  expect_refused([&] { load_images(dir / "none.mat:test", small()); }, {dir / "none.mat:test", "does not exist"});
-  expect_refused([&] { load_labelled(path + ":train", small(), {"a", "b"}); }, {path, "label 2", "knows 2 classes"});
+  expect_rejected([&] { load_images(path, small()); }, {path, "name one of them"});
+  expect_rejected([&] { load_images(path + ":valid", small()); }, {path + ":valid", "does not exist"});
+  expect_rejected([&] { load_images(dir / "none.mat:test", small()); }, {dir / "none.mat:test", "does not exist"});
+  expect_rejected([&] { load_labelled(path + ":train", small(), {"a", "b"}); }, {path, "label 2", "knows 2 classes"});
 }
 
-TEST(LoadLabelled, ReadsTheTextOfUsps) {
+TEST(LoadLabelled, ReadsUspsText) {
   const TempDir dir;
   std::string line = "7.0000";
   for (int i = 0; i < 256; ++i) line += i < 16 ? " 1.000" : " -1.000";
@@ -344,10 +344,10 @@ TEST(LoadLabelled, ReadsTheTextOfUsps) {
   EXPECT_EQ(set.labels.values, (std::vector<int64_t>{7, 7}));
   EXPECT_EQ(set.images.picture(1)[3 * 15], 255) << "the last pixel of the first row";
   EXPECT_EQ(set.images.picture(1)[3 * 16], 0);
-  EXPECT_EQ(load_images(dir.write("digits.txt", line), options).size(), 1) << "whatever its name";
+  EXPECT_EQ(load_images(dir.write("digits.txt", line), options).size(), 1) << "detected by content";
 }
 
-TEST(Load, GivesTheSameOnAnyNumberOfThreads) {
+TEST(Load, DoesNotDependOnTheNumberOfThreads) {
   const TempDir dir;
   for (int i = 0; i < 60; ++i)
     dir.write(fmt::format("{}/{}.jpg", i % 3, i), encode_jpeg(test::sample_picture(10 + i, 50 - i / 2, 9)));
@@ -358,7 +358,6 @@ TEST(Load, GivesTheSameOnAnyNumberOfThreads) {
   EXPECT_EQ(one.labels.values, many.labels.values);
 }
 
-// The pictures of a set, wherever they are.
 std::vector<uint8_t> all_pixels(const ImageSet& set) {
   std::vector<int64_t> index(static_cast<size_t>(set.size()));
   std::iota(index.begin(), index.end(), 0);
@@ -367,27 +366,27 @@ std::vector<uint8_t> all_pixels(const ImageSet& set) {
   return pixels;
 }
 
-TEST(LargeSets, AreReadWheneverTheyAreNeeded) {
+TEST(LargeSets, AreDecodedOnDemand) {
   const TempDir dir;
   for (int i = 0; i < 20; ++i)
     dir.write(fmt::format("{}.png", 10 + i), i == 4 ? std::vector<uint8_t>{1, 2, 3} : png_of(i));
   LoadOptions streamed = small();
-  streamed.memory = 19 * 6 * 6 * 3;  // one picture less than there are
+  streamed.memory = 19 * 6 * 6 * 3;  // one picture too few
   std::vector<SkippedPicture> bad, bad_again;
-  const ImageSet kept = load_images(dir.path(), small(), &bad);
+  const ImageSet in_memory = load_images(dir.path(), small(), &bad);
   const ImageSet set = load_images(dir.path(), streamed, &bad_again);
-  EXPECT_TRUE(kept.in_memory());
+  EXPECT_TRUE(in_memory.in_memory());
   EXPECT_FALSE(set.in_memory());
   EXPECT_TRUE(set.pixels.empty());
-  EXPECT_EQ(set.names, kept.names);
+  EXPECT_EQ(set.names, in_memory.names);
   EXPECT_EQ(bad_again.size(), 1u);
-  EXPECT_EQ(all_pixels(set), kept.pixels);
-  EXPECT_EQ(all_pixels(subset(set, {3, 17, 0})), subset(kept, {3, 17, 0}).pixels);
+  EXPECT_EQ(all_pixels(set), in_memory.pixels);
+  EXPECT_EQ(all_pixels(subset(set, {3, 17, 0})), subset(in_memory, {3, 17, 0}).pixels);
   streamed.memory = 20 * 6 * 6 * 3;
   EXPECT_TRUE(load_images(dir.path(), streamed).in_memory());
 }
 
-TEST(LargeSets, MayBeIdxFiles) {
+TEST(LargeSets, CanBeIdxFiles) {
   const TempDir dir;
   write_idx_images(dir / "d-images.idx", test::image_set(1, 1, {"a", "b", "c"}, {1, 2, 3, 4, 5, 6, 7, 8, 9}));
   LoadOptions streamed = small();
@@ -397,14 +396,14 @@ TEST(LargeSets, MayBeIdxFiles) {
   EXPECT_EQ(all_pixels(set), load_images(dir / "d-images.idx", small()).pixels);
 }
 
-TEST(LargeSets, SayWhichPictureIsGone) {
+TEST(LargeSets, NameTheMissingPicture) {
   const TempDir dir;
   for (int i = 0; i < 3; ++i) dir.write(fmt::format("{}.png", i), png_of(i));
   LoadOptions streamed = small();
   streamed.memory = 0;
   const ImageSet set = load_images(dir.path(), streamed);
   std::filesystem::remove(dir / "1.png");
-  expect_said(test::message_of<WorkError>([&] { all_pixels(set); }), {dir / "1.png", "cannot be read any more"});
+  expect_parts(test::message_of<WorkError>([&] { all_pixels(set); }), {dir / "1.png", "can no longer be read"});
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Strings = std::vector<std::string>;
 
-// Class folders of JPEGs and PNGs, of which one is damaged.
+// Writes class folders of JPEGs and PNGs; one picture is damaged.
 void write_pictures(const TempDir& dir, int count = 24) {
   for (int i = 0; i < count; ++i) {
     const Picture picture = test::sample_picture(20 + i % 24, 44 - i % 24, static_cast<uint64_t>(i + 1));
@@ -59,7 +59,7 @@ Strings names_in(const std::string& folder) {
   return names;
 }
 
-TEST(Pack, GivesTheSamePicturesAndLabelsAsTheFolder) {
+TEST(Pack, PreservesPicturesAndLabels) {
   const TempDir dir;
   write_pictures(dir);
   const LabelledImages folder = load_labelled(dir / "in", small());
@@ -83,7 +83,7 @@ TEST(Pack, GivesTheSamePicturesAndLabelsAsTheFolder) {
   EXPECT_EQ(fs::path(load_images(dir / "out/raw", small()).names[0]).filename(), "00000000-IMG_01_v1.ppm");
 }
 
-TEST(Pack, TakesFilesOverThatNeedNoResizing) {
+TEST(Pack, CopiesFilesThatNeedNoResizing) {
   const TempDir dir;
   dir.write("in/a.png", test::encode_png(test::sample_picture(20, 30)));
   dir.write("in/b.jpg", test::encode_jpeg(test::sample_picture(40, 30)));
@@ -95,12 +95,12 @@ TEST(Pack, TakesFilesOverThatNeedNoResizing) {
   EXPECT_EQ(index.read(0), test::read_bytes(dir / "in/a.png"));
   const Picture resized = decode_picture(index.read(1));
   EXPECT_EQ(resized.width, 20);
-  EXPECT_EQ(resized.height, 26) << "20 * 40 / 30, without the fraction";
+  EXPECT_EQ(resized.height, 26) << "20 * 40 / 30, rounded down";
   const Picture expected = resize_bilinear(decode_picture(test::read_bytes(dir / "in/b.jpg")), 26, 20);
   EXPECT_EQ(index.read(1), encode_jpeg(expected, 90));
 }
 
-TEST(Pack, ShowsAModelThatKeepsTheAspectTheSamePixels) {
+TEST(Pack, PreservesThePixelsOfModelsThatKeepTheAspect) {
   const TempDir dir;
   write_pictures(dir);
   PackOptions options;
@@ -112,7 +112,7 @@ TEST(Pack, ShowsAModelThatKeepsTheAspectTheSamePixels) {
   EXPECT_EQ(load_images(dir / "out", kept).pixels, load_images(dir / "in", kept).pixels);
 }
 
-TEST(Pack, WritesTheSameBytesOnAnyNumberOfThreads) {
+TEST(Pack, DoesNotDependOnTheNumberOfThreads) {
   const TempDir dir;
   write_pictures(dir, 60);
   PackOptions options;
@@ -133,7 +133,7 @@ TEST(Pack, WritesTheSameBytesOnAnyNumberOfThreads) {
   }
 }
 
-TEST(Pack, PacksIdxAndShardsToo) {
+TEST(Pack, PacksIdxAndShards) {
   const TempDir dir;
   dir.write("d-images.idx", std::vector<uint8_t>{0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 10, 20, 30, 40});
   dir.write("d-labels.idx", std::vector<uint8_t>{0, 0, 8, 1, 0, 0, 0, 2, 1, 0});
@@ -146,11 +146,11 @@ TEST(Pack, PacksIdxAndShardsToo) {
   for (const char* out : {"one", "two"}) {
     const LabelledImages set = load_labelled(dir / out, small(), {"nought", "one"});
     EXPECT_EQ(set.images.pixels, expected.images.pixels);
-    EXPECT_EQ(set.labels.values, expected.labels.values) << "numbers fit a model with names";
+    EXPECT_EQ(set.labels.values, expected.labels.values) << "numbered classes fit a model with names";
   }
 }
 
-TEST(Pack, LeavesNothingWhenItEndsEarly) {
+TEST(Pack, LeavesNothingAfterAnError) {
   const TempDir dir;
   write_pictures(dir);
   PackOptions strict;
@@ -175,10 +175,10 @@ TEST(Pack, LeavesNothingWhenItEndsEarly) {
   options.threads = 1;
   EXPECT_THROW(pack_pictures(source, dir / "in", dir / "empty", options), Interrupted);
   forget_interrupt();
-  EXPECT_TRUE(fs::is_empty(dir / "empty")) << "shards that were complete go too";
+  EXPECT_TRUE(fs::is_empty(dir / "empty")) << "complete shards are removed, too";
 }
 
-TEST(Pack, RefusesAPlaceThatIsTaken) {
+TEST(Pack, RejectsFoldersThatAreNotEmpty) {
   const TempDir dir;
   write_pictures(dir);
   dir.write("full/notes.txt", "x");
@@ -187,11 +187,11 @@ TEST(Pack, RefusesAPlaceThatIsTaken) {
               HasSubstr("not an empty folder"));
   EXPECT_THAT(names_in(dir / "full"), ElementsAre("notes.txt"));
   dir.write("killed/.tributary-999999999-folder.tmp/killed-000000.tar", "half a shard");
-  EXPECT_EQ(pack(dir, dir / "killed", {}).pictures, 23) << "what a killed program left is no obstacle";
+  EXPECT_EQ(pack(dir, dir / "killed", {}).pictures, 23) << "leftovers of a killed process are removed";
   EXPECT_THAT(names_in(dir / "killed"), ElementsAre("killed-000000.tar"));
 }
 
-TEST(EncodeJpeg, IsCloseToThePictureAndCloserWithMoreQuality) {
+TEST(EncodeJpeg, ErrorDecreasesWithQuality) {
   Picture picture{32, 48, {}};
   for (int i = 0; i < 32 * 48; ++i) {
     const auto level = static_cast<uint8_t>(40 + 3 * (i % 48));
@@ -208,7 +208,7 @@ TEST(EncodeJpeg, IsCloseToThePictureAndCloserWithMoreQuality) {
   };
   EXPECT_LE(largest_error(95), 3);
   EXPECT_GT(largest_error(5), largest_error(95));
-  EXPECT_THROW(encode_jpeg({1, 70000, std::vector<uint8_t>(210000)}, 90), PictureError) << "more than JPEG can hold";
+  EXPECT_THROW(encode_jpeg({1, 70000, std::vector<uint8_t>(210000)}, 90), PictureError) << "too wide for JPEG";
 }
 
 }  // namespace

@@ -20,9 +20,9 @@ using testing::HasSubstr;
 using Work = std::function<int(Heartbeat&, int64_t rank, const std::function<void()>& ready)>;
 
 constexpr double kPatience = 2;
-constexpr const char* kUnknownRank = "a rank stands still in the midst of a message to rank 0";
+constexpr const char* kUnknownRank = "a rank hangs in a request to rank 0";
 
-// Processes that watch each other.
+// Processes that exchange heartbeats.
 class Team {
  public:
   Team(
@@ -30,83 +30,83 @@ class Team {
       const std::function<double(int64_t rank)>& patience = [](int64_t) { return kPatience; }) {
     const int port = port_ = free_port();
     for (int64_t rank = 0; rank < size; ++rank)
-      comm_.push_back(std::make_unique<test::Forked>([=](const std::function<void()>& ready) {
+      ranks_.push_back(std::make_unique<test::Forked>([=](const std::function<void()>& ready) {
         RankInfo rank_info;
         rank_info.rank = rank;
         rank_info.size = size;
         rank_info.port = port;
-        constexpr auto kMeeting = std::chrono::seconds(60);
-        const auto store = open_store(rank_info, kMeeting);
-        Heartbeat heartbeat(rank_info, patience(rank), connect_store(rank_info, kMeeting));
-        heartbeat.advise("start again");
-        // All have been seen.
+        constexpr auto kTimeout = std::chrono::seconds(60);
+        const auto store = open_store(rank_info, kTimeout);
+        Heartbeat heartbeat(rank_info, patience(rank), connect_store(rank_info, kTimeout));
+        heartbeat.advise("try again");
+        // Wait for the first heartbeat of every rank.
         for (int64_t other = 0; other < size; ++other)
-          store->wait({fmt::format("tributary/alive/{}", other)}, kMeeting);
+          store->wait({fmt::format("tributary/alive/{}", other)}, kTimeout);
         return work(heartbeat, rank, ready);
       }));
   }
 
   int port() const { return port_; }
-  test::Forked& operator[](size_t rank) { return *comm_[rank]; }
+  test::Forked& operator[](size_t rank) { return *ranks_[rank]; }
   void wait_until_ready() {
-    for (const auto& rank : comm_) ASSERT_TRUE(rank->wait_until_ready());
+    for (const auto& rank : ranks_) ASSERT_TRUE(rank->wait_until_ready());
   }
-  // All but `lost` end soon enough, and the lowest of them with the sentence.
-  void expect_end_naming(size_t lost, const testing::Matcher<std::string>& sentence, double seconds) {
+  // All ranks but `lost` exit within `seconds`, and the lowest of them prints the message.
+  void expect_exit_naming(size_t lost, const testing::Matcher<std::string>& message, double seconds) {
     const Stopwatch clock;
     const size_t speaker = lost == 0 ? 1 : 0;
-    for (size_t rank = 0; rank < comm_.size(); ++rank) {
+    for (size_t rank = 0; rank < ranks_.size(); ++rank) {
       if (rank == lost) continue;
-      EXPECT_EQ(comm_[rank]->finish(), kWorkEnded);
-      const std::string& said = comm_[rank]->err();
+      EXPECT_EQ(ranks_[rank]->finish(), kWorkEnded);
+      const std::string& printed = ranks_[rank]->err();
       if (rank == speaker) {
-        EXPECT_THAT(said, sentence);
+        EXPECT_THAT(printed, message);
       }
-      // LibTorch may have said more.
-      EXPECT_EQ(said.find("tributary: ") != std::string::npos, rank == speaker) << said;
+      // LibTorch may have printed more.
+      EXPECT_EQ(printed.find("tributary: ") != std::string::npos, rank == speaker) << printed;
     }
     EXPECT_LT(clock.seconds(), seconds);
   }
 
  private:
   int port_;
-  std::vector<std::unique_ptr<test::Forked>> comm_;
+  std::vector<std::unique_ptr<test::Forked>> ranks_;
 };
 
-// A main thread that is stuck.
-int stuck(Heartbeat&, int64_t, const std::function<void()>& ready) {
+// A main thread that is blocked.
+int blocked(Heartbeat&, int64_t, const std::function<void()>& ready) {
   ready();
   for (;;) pause();
 }
 
-TEST(Heartbeat, EndsTheOthersWhenARankIsKilled) {
+TEST(Heartbeat, OtherRanksExitWhenOneIsKilled) {
   for (const size_t lost : {0u, 1u, 2u}) {
-    Team team(3, stuck);
+    Team team(3, blocked);
     team.wait_until_ready();
     team[lost].signal(SIGKILL);
-    team.expect_end_naming(lost, HasSubstr(fmt::format("rank {} on ", lost)), 10);
-    EXPECT_THAT(team[lost == 0 ? 1 : 0].err(), HasSubstr("; start again\n"));
+    team.expect_exit_naming(lost, HasSubstr(fmt::format("rank {} on ", lost)), 10);
+    EXPECT_THAT(team[lost == 0 ? 1 : 0].err(), HasSubstr("; try again\n"));
   }
 }
 
-TEST(Heartbeat, EndsTheOthersWhenARankStandsStill) {
+TEST(Heartbeat, OtherRanksExitWhenOneIsStopped) {
   for (const size_t lost : {0u, 1u}) {
-    Team team(3, stuck);
+    Team team(3, blocked);
     team.wait_until_ready();
     team[lost].signal(SIGSTOP);
-    team.expect_end_naming(lost, AnyOf(HasSubstr(fmt::format("rank {} on ", lost)), HasSubstr(kUnknownRank)),
-                           kPatience + 10);
-    // Awake again, it finds itself alone.
+    team.expect_exit_naming(lost, AnyOf(HasSubstr(fmt::format("rank {} on ", lost)), HasSubstr(kUnknownRank)),
+                            kPatience + 10);
+    // Once continued, the stopped rank finds itself alone.
     team[lost].signal(SIGCONT);
     EXPECT_EQ(team[lost].finish(), kWorkEnded);
   }
 }
 
-TEST(Heartbeat, EndsWhereARankStopsInTheMidstOfARequest) {
+TEST(Heartbeat, RanksExitWhenOneHangsMidRequest) {
 #if TORCH_VERSION_MAJOR >= 2
-  GTEST_SKIP() << "the store of this LibTorch waits for nobody";
+  GTEST_SKIP() << "the store of this LibTorch serves other requests meanwhile";
 #endif
-  Team team(2, stuck);
+  Team team(2, blocked);
   team.wait_until_ready();
   const int connection = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in store = {};
@@ -114,7 +114,7 @@ TEST(Heartbeat, EndsWhereARankStopsInTheMidstOfARequest) {
   store.sin_port = htons(static_cast<uint16_t>(team.port()));
   store.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ASSERT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&store), sizeof store), 0);
-  ASSERT_EQ(write(connection, "", 1), 1) << "to set a value, but not which one";
+  ASSERT_EQ(write(connection, "", 1), 1) << "half a request: set, without key and value";
   EXPECT_EQ(team[0].finish(), kWorkEnded);
   EXPECT_THAT(team[0].err(), HasSubstr(kUnknownRank));
   EXPECT_EQ(team[1].finish(), kWorkEnded);
@@ -122,7 +122,7 @@ TEST(Heartbeat, EndsWhereARankStopsInTheMidstOfARequest) {
   close(connection);
 }
 
-TEST(Heartbeat, TellsAMainThreadThatAsks) {
+TEST(Heartbeat, CheckThrowsInTheMainThread) {
   Team team(2, [](Heartbeat& heartbeat, int64_t, const std::function<void()>& ready) {
     ready();
     try {
@@ -135,15 +135,15 @@ TEST(Heartbeat, TellsAMainThreadThatAsks) {
   });
   team.wait_until_ready();
   team[1].signal(SIGKILL);
-  team.expect_end_naming(1, HasSubstr("told: rank 1 on "), 10);
+  team.expect_exit_naming(1, HasSubstr("told: rank 1 on "), 10);
 }
 
-TEST(Heartbeat, PassesOnWhyARankFailed) {
+TEST(Heartbeat, ForwardsTheErrorOfAFailedRank) {
   for (const int64_t failed : {1, 2}) {
     std::array<int, 2> go{};
     ASSERT_EQ(pipe(go.data()), 0);
     Team team(3, [=](Heartbeat& heartbeat, int64_t rank, const std::function<void()>& ready) {
-      if (rank != failed) return stuck(heartbeat, rank, ready);
+      if (rank != failed) return blocked(heartbeat, rank, ready);
       ready();
       char letter = 0;
       if (read(go[0], &letter, 1) != 1) return 9;
@@ -153,22 +153,22 @@ TEST(Heartbeat, PassesOnWhyARankFailed) {
     team.wait_until_ready();
     ASSERT_EQ(write(go[1], "g", 1), 1);
     EXPECT_EQ(team[static_cast<size_t>(failed)].finish(), 3);
-    team.expect_end_naming(static_cast<size_t>(failed), HasSubstr("failed: no space left on disk\n"), 10);
+    team.expect_exit_naming(static_cast<size_t>(failed), HasSubstr("failed: no space left on disk\n"), 10);
     close(go[0]);
     close(go[1]);
   }
 }
 
-TEST(Heartbeat, PassesOnWhoIsLost) {
-  // Only rank 1 can miss another so soon.
+TEST(Heartbeat, ForwardsTheNameOfALostRank) {
+  // Only rank 1 has a patience short enough to notice the loss itself.
   const auto patience = [](int64_t rank) { return rank == 1 ? kPatience : 600; };
   const auto work = [](Heartbeat& heartbeat, int64_t rank, const std::function<void()>& ready) {
-    if (rank != 1) return stuck(heartbeat, rank, ready);
+    if (rank != 1) return blocked(heartbeat, rank, ready);
     ready();
     try {
       heartbeat.check(600);
     } catch (const LostPeer&) {
-      heartbeat.fail("it ended with an error of its own");
+      heartbeat.fail("unknown error");
       return static_cast<int>(kWorkEnded);
     }
     return 0;
@@ -176,16 +176,16 @@ TEST(Heartbeat, PassesOnWhoIsLost) {
   Team team(3, work, patience);
   team.wait_until_ready();
   team[2].signal(SIGKILL);
-  team.expect_end_naming(2, HasSubstr("rank 2 on "), 10);
+  team.expect_exit_naming(2, HasSubstr("rank 2 on "), 10);
 }
 
-TEST(Heartbeat, LetsRanksGoInGoodOrder) {
+TEST(Heartbeat, RegularExitsAreNotFailures) {
   std::array<int, 2> gone{};
   ASSERT_EQ(pipe(gone.data()), 0);
   Team team(3, [=](Heartbeat& heartbeat, int64_t rank, const std::function<void()>& ready) {
     ready();
     if (rank != 1) return 0;
-    // The one that stays until the others' ends are known hears nothing bad of them.
+    // This rank outlives the others and must not see a failure.
     char letter = 0;
     if (read(gone[0], &letter, 1) != 1) return 9;
     heartbeat.check();

@@ -1,4 +1,4 @@
-// Processes that work together and lose one of them, or end with it.
+// Process groups that lose a rank, and exit codes of launched ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,13 +21,13 @@ using testing::HasSubstr;
 
 constexpr int kPatience = 2;
 
-class WorldLoss : public testing::Test {
+class LostRank : public testing::Test {
  protected:
   void SetUp() override {
-    if (!can_join(torch::Device(torch::kCPU))) GTEST_SKIP() << "built without what joins CPUs";
+    if (!can_join(torch::Device(torch::kCPU))) GTEST_SKIP() << "built without Gloo";
   }
 };
-using WorldLaunch = WorldLoss;
+using LaunchedRanks = LostRank;
 
 using Processes = std::vector<std::unique_ptr<test::Forked>>;
 
@@ -47,41 +47,42 @@ Processes start_ranks(int size, const char* what) {
 }
 
 void expect_loss(size_t lost, int signal) {
-  const Processes comm = start_ranks(3, "sums");
-  for (const auto& rank : comm) ASSERT_TRUE(rank->wait_until_ready());
+  const Processes ranks = start_ranks(3, "sums");
+  for (const auto& rank : ranks) ASSERT_TRUE(rank->wait_until_ready());
   const Stopwatch clock;
-  comm[lost]->signal(signal);
-  for (size_t rank = 0; rank < comm.size(); ++rank) {
+  ranks[lost]->signal(signal);
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
     if (rank == lost) continue;
-    EXPECT_EQ(comm[rank]->finish(), kWorkEnded);
+    EXPECT_EQ(ranks[rank]->finish(), kWorkEnded);
     if (rank > (lost == 0 ? 1u : 0u)) continue;  // quiet
     const testing::Matcher<std::string> named = HasSubstr(fmt::format("rank {} on ", lost));
-    // One that stops in the midst of a message to rank 0 cannot be named.
-    EXPECT_THAT(comm[rank]->err(), signal == SIGKILL ? named : AnyOf(named, HasSubstr("a rank stands still")));
-    EXPECT_THAT(comm[rank]->err(), HasSubstr("; start again\n"));
+    // A rank that stops in a request to rank 0 cannot be named.
+    EXPECT_THAT(ranks[rank]->err(),
+                signal == SIGKILL ? named : AnyOf(named, HasSubstr("a rank hangs in a request to rank 0")));
+    EXPECT_THAT(ranks[rank]->err(), HasSubstr("; try again\n"));
   }
   EXPECT_LT(clock.seconds(), kPatience + 10);
 }
 
-TEST_F(WorldLoss, OfAKilledRankIsNamed) {
+TEST_F(LostRank, IsNamedWhenKilled) {
   for (const size_t lost : {0u, 1u, 2u}) expect_loss(lost, SIGKILL);
 }
 
-TEST_F(WorldLoss, OfAStoppedRankIsNamed) {
+TEST_F(LostRank, IsNamedWhenStopped) {
   for (const size_t lost : {0u, 1u}) expect_loss(lost, SIGSTOP);
 }
 
-TEST_F(WorldLaunch, GivesUpOnARankThatLivesButDoesNotCome) {
+TEST_F(LaunchedRanks, CollectiveTimesOutIfALiveRankDoesNotJoin) {
   setenv("TIMEOUT", "1", 1);
   setenv("PATIENCE", "1", 1);
   const Finished finished = run_process({TRIBUTARY_RANK_PROGRAM, "--processes", "2", "idle", "1"});
   unsetenv("TIMEOUT");
   unsetenv("PATIENCE");
   EXPECT_EQ(finished.code, 3);
-  EXPECT_THAT(finished.err, HasSubstr("rank_program: no result from the other ranks: "));
+  EXPECT_THAT(finished.err, HasSubstr("rank_program: a collective operation failed: "));
 }
 
-TEST_F(WorldLaunch, WorksTogether) {
+TEST_F(LaunchedRanks, Succeed) {
   for (const std::string processes : {"1", "3"}) {
     const Finished finished = run_process({TRIBUTARY_RANK_PROGRAM, "--processes", processes, "sum"});
     EXPECT_EQ(finished.code, 0);
@@ -90,7 +91,7 @@ TEST_F(WorldLaunch, WorksTogether) {
   }
 }
 
-TEST_F(WorldLaunch, EndsWithTheCodeOfTheRankThatFailed) {
+TEST_F(LaunchedRanks, ExitWithTheCodeOfTheFailedRank) {
   for (const std::string rank : {"0", "1"}) {
     const Stopwatch clock;
     const Finished finished = run_process({TRIBUTARY_RANK_PROGRAM, "--processes", "3", "fail", rank});

@@ -21,7 +21,7 @@ struct Setting {
   int64_t size;
 };
 
-// Calls `work` once for each rank, on threads of this process that meet as processes would.
+// Calls `work` once per rank, on threads of this process that connect like processes.
 void with_ranks(const Setting& setting, const std::function<void(ProcessGroup&, torch::Device)>& work) {
   const torch::Device device = setting.device == torch::kCUDA ? torch::Device(torch::kCUDA, 0) : torch::Device("cpu");
   const int port = free_port();
@@ -45,15 +45,15 @@ void with_ranks(const Setting& setting, const std::function<void(ProcessGroup&, 
   for (std::thread& thread : threads) thread.join();
 }
 
-class WorldTest : public testing::TestWithParam<Setting> {
+class ProcessGroupTest : public testing::TestWithParam<Setting> {
  protected:
   void SetUp() override {
-    if (GetParam().device == torch::kCUDA && !torch::cuda::is_available()) GTEST_SKIP() << "no GPU here";
-    if (!can_join(torch::Device(GetParam().device))) GTEST_SKIP() << "built without what joins such devices";
+    if (GetParam().device == torch::kCUDA && !torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+    if (!can_join(torch::Device(GetParam().device))) GTEST_SKIP() << "built without the backend for this device";
   }
 };
-// A GPU takes one rank only.
-INSTANTIATE_TEST_SUITE_P(ProcessGroup, WorldTest,
+// NCCL allows one rank per GPU.
+INSTANTIATE_TEST_SUITE_P(Ranks, ProcessGroupTest,
                          testing::Values(Setting{torch::kCPU, 1}, Setting{torch::kCPU, 2}, Setting{torch::kCPU, 4},
                                          Setting{torch::kCUDA, 1}),
                          [](const auto& setting) {
@@ -61,26 +61,26 @@ INSTANTIATE_TEST_SUITE_P(ProcessGroup, WorldTest,
                                               setting.param.device == torch::kCPU ? "Cpu" : "Gpu");
                          });
 
-// Small whole numbers, exact in every type.
+// Small integers, exact in every dtype.
 Tensor numbers(int64_t rank, torch::ScalarType type, torch::Device device) {
   return (torch::arange(24).reshape({2, 3, 4}) % 5 + rank).to(device, type);
 }
 
-TEST_P(WorldTest, SumsEveryType) {
+TEST_P(ProcessGroupTest, AllReducesEveryDtype) {
   with_ranks(GetParam(), [](ProcessGroup& process_group, torch::Device device) {
     for (const torch::ScalarType type : kAllTypes) {
-      Tensor wanted = torch::zeros({2, 3, 4}, torch::dtype(torch::kInt64).device(device));
+      Tensor expected = torch::zeros({2, 3, 4}, torch::dtype(torch::kInt64).device(device));
       for (int64_t rank = 0; rank < process_group.size(); ++rank)
-        wanted += numbers(rank, type, device).to(torch::kInt64);
+        expected += numbers(rank, type, device).to(torch::kInt64);
       Tensor tensor = numbers(process_group.rank(), type, device);
       process_group.all_reduce(tensor);
       EXPECT_EQ(tensor.scalar_type(), type);
-      EXPECT_TRUE(tensor.equal(wanted.to(type))) << type;
+      EXPECT_TRUE(tensor.equal(expected.to(type))) << type;
     }
   });
 }
 
-TEST_P(WorldTest, BroadcastsFromAnyRank) {
+TEST_P(ProcessGroupTest, BroadcastsFromAnyRank) {
   with_ranks(GetParam(), [](ProcessGroup& process_group, torch::Device device) {
     for (int64_t owner = 0; owner < process_group.size(); ++owner)
       for (const torch::ScalarType type : kAllTypes) {
@@ -91,7 +91,7 @@ TEST_P(WorldTest, BroadcastsFromAnyRank) {
   });
 }
 
-TEST_P(WorldTest, GathersInTheOrderOfTheRanks) {
+TEST_P(ProcessGroupTest, GathersInRankOrder) {
   with_ranks(GetParam(), [](ProcessGroup& process_group, torch::Device device) {
     for (const torch::ScalarType type : kAllTypes) {
       const Tensor all = process_group.all_gather(numbers(process_group.rank(), type, device));
@@ -104,19 +104,19 @@ TEST_P(WorldTest, GathersInTheOrderOfTheRanks) {
   });
 }
 
-TEST_P(WorldTest, TakesTensorsOfAnyLayoutWithoutGaps) {
+TEST_P(ProcessGroupTest, AcceptsAnyDenseLayout) {
   with_ranks(GetParam(), [](ProcessGroup& process_group, torch::Device device) {
-    const auto made = [&](int64_t rank) {
+    const auto make = [&](int64_t rank) {
       return torch::arange(2 * 3 * 4 * 5).reshape({2, 3, 4, 5}).to(device, torch::kFloat32) + rank;
     };
-    Tensor tensor = made(process_group.rank()).contiguous(at::MemoryFormat::ChannelsLast);
+    Tensor tensor = make(process_group.rank()).contiguous(at::MemoryFormat::ChannelsLast);
     process_group.broadcast(tensor, process_group.size() - 1);
-    EXPECT_TRUE(tensor.equal(made(process_group.size() - 1)));
+    EXPECT_TRUE(tensor.equal(make(process_group.size() - 1)));
     process_group.all_reduce(tensor);
-    EXPECT_TRUE(tensor.equal(made(process_group.size() - 1) * static_cast<double>(process_group.size())));
+    EXPECT_TRUE(tensor.equal(make(process_group.size() - 1) * static_cast<double>(process_group.size())));
     EXPECT_TRUE(tensor.is_contiguous(at::MemoryFormat::ChannelsLast));
     EXPECT_TRUE(process_group.all_gather(tensor)[0].equal(tensor));
-    // A part of a larger tensor leaves the rest alone.
+    // A reduction of a slice leaves the rest of the tensor unchanged.
     Tensor whole = torch::ones({4, 3}, device);
     Tensor part = whole.narrow(0, 1, 2);
     process_group.all_reduce(part);
@@ -126,7 +126,7 @@ TEST_P(WorldTest, TakesTensorsOfAnyLayoutWithoutGaps) {
   });
 }
 
-TEST_P(WorldTest, SumsInTheBackground) {
+TEST_P(ProcessGroupTest, AllReducesAsynchronously) {
   with_ranks(GetParam(), [](ProcessGroup& process_group, torch::Device device) {
     std::vector<Tensor> tensors;
     std::vector<std::unique_ptr<Communicator::Pending>> pending;
@@ -141,34 +141,34 @@ TEST_P(WorldTest, SumsInTheBackground) {
   });
 }
 
-TEST_P(WorldTest, GivesTheSameBitsToEveryRank) {
+TEST_P(ProcessGroupTest, ReturnsTheSameBitsOnEveryRank) {
   with_ranks(GetParam(), [](ProcessGroup& process_group, torch::Device device) {
-    auto chance = at::make_generator<at::CPUGeneratorImpl>(static_cast<uint64_t>(process_group.rank()));
-    Tensor tensor = torch::randn({100003}, chance, torch::kFloat32).to(device);
+    auto generator = at::make_generator<at::CPUGeneratorImpl>(static_cast<uint64_t>(process_group.rank()));
+    Tensor tensor = torch::randn({100003}, generator, torch::kFloat32).to(device);
     process_group.all_reduce(tensor);
     const Tensor all = process_group.all_gather(tensor);
     for (int64_t rank = 0; rank < process_group.size(); ++rank) EXPECT_TRUE(all[rank].equal(tensor));
   });
 }
 
-TEST_P(WorldTest, HasNothingToDoForEmptyTensors) {
+TEST_P(ProcessGroupTest, AcceptsEmptyTensors) {
   with_ranks(GetParam(), [](ProcessGroup& process_group, torch::Device device) {
-    Tensor nothing = torch::empty({0, 3}, device);
-    process_group.all_reduce(nothing);
-    process_group.broadcast(nothing, 0);
-    EXPECT_EQ(process_group.all_gather(nothing).sizes(), at::IntArrayRef({process_group.size(), 0, 3}));
+    Tensor empty = torch::empty({0, 3}, device);
+    process_group.all_reduce(empty);
+    process_group.broadcast(empty, 0);
+    EXPECT_EQ(process_group.all_gather(empty).sizes(), at::IntArrayRef({process_group.size(), 0, 3}));
   });
 }
 
-TEST_P(WorldTest, SharesRows) {
+TEST_P(ProcessGroupTest, GathersShardsOfRows) {
   with_ranks(GetParam(), [](ProcessGroup& process_group, torch::Device device) {
     const Tensor rows = torch::arange(7 * 2, device).reshape({7, 2});
-    const Shard share = shard_of(7, process_group);
-    EXPECT_TRUE(gather_rows(process_group, rows.slice(0, share.begin, share.end), 7).equal(rows));
+    const Shard shard = shard_of(7, process_group);
+    EXPECT_TRUE(gather_rows(process_group, rows.slice(0, shard.begin, shard.end), 7).equal(rows));
   });
 }
 
-TEST_P(WorldTest, TakesTensorsOfTheHost) {
+TEST_P(ProcessGroupTest, AcceptsHostTensors) {
   with_ranks(GetParam(), [](ProcessGroup& process_group, torch::Device) {
     const torch::Device host(torch::kCPU);
     for (const torch::ScalarType type : kAllTypes) {
@@ -183,8 +183,8 @@ TEST_P(WorldTest, TakesTensorsOfTheHost) {
   });
 }
 
-TEST_P(WorldTest, CanBeRecorded) {
-  if (!CudaGraph::possible(torch::Device(GetParam().device))) GTEST_SKIP() << "nothing can be recorded here";
+TEST_P(ProcessGroupTest, CanBeCapturedInACudaGraph) {
+  if (!CudaGraph::possible(torch::Device(GetParam().device))) GTEST_SKIP() << "no CUDA graphs on this device";
   with_ranks(GetParam(), [](ProcessGroup& process_group, torch::Device device) {
     const OwnStream stream(device);
     Tensor tensor = torch::ones({1000}, device), other = torch::ones({1000}, device), all;
@@ -196,15 +196,15 @@ TEST_P(WorldTest, CanBeRecorded) {
       all = process_group.all_gather(tensor + other);
     };
     work();
-    CudaGraph captured;
-    captured.capture(work);
-    for (int i = 0; i < 3; ++i) captured.replay();
+    CudaGraph graph;
+    graph.capture(work);
+    for (int i = 0; i < 3; ++i) graph.replay();
     EXPECT_EQ(tensor.sum().item<double>(), 5 * 1000);
     EXPECT_EQ(all.sum().item<double>(), 6 * 1000);
   });
 }
 
-TEST(DistributedOptions, AreNoPartOfARun) {
+TEST(DistributedOptions, AreNotPartOfTheRunConfiguration) {
   OptionTable table;
   DistributedOptions options;
   declare(table, options);

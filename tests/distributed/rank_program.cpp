@@ -1,6 +1,7 @@
-// A program of several ranks for tests: `rank_program [--processes N] sum` adds up and checks a few tensors;
-// `rank_program sums` does so for ever; `rank_program fail RANK` ends with an error on one rank; with `rank_program
-// idle RANK` one rank lets the others wait. "r" on the output says that the ranks have met.
+// Distributed program for tests.
+//
+// `rank_program [--processes N] sum` all-reduces and checks a few tensors; `sums` does so for ever; `fail RANK` exits
+// with an error on one rank; `idle RANK` keeps the others waiting for one rank. Prints "r" after the rendezvous.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -20,7 +21,7 @@ void sum_once(ProcessGroup& process_group, int64_t size) {
   process_group.all_reduce(tensor);
   const double factor = static_cast<double>(process_group.size() * (process_group.size() + 1)) / 2;
   if (!tensor.equal(torch::arange(size, torch::kFloat32) * factor))
-    work_error("rank {}: a wrong sum", process_group.rank());
+    work_error("rank {}: wrong sum", process_group.rank());
 }
 
 void work(const RankInfo& rank_info, const std::string& what, const std::string& which) {
@@ -28,7 +29,7 @@ void work(const RankInfo& rank_info, const std::string& what, const std::string&
   if (const char* const patience = std::getenv("PATIENCE")) options.rank_patience = std::atof(patience);
   if (const char* const timeout = std::getenv("TIMEOUT")) options.rank_timeout = std::atof(timeout);
   const std::unique_ptr<ProcessGroup> process_group = join(rank_info, torch::Device(torch::kCPU), options);
-  process_group->advise("start again");
+  process_group->advise("try again");
   std::cout << 'r' << std::flush;
   if (what == "sum") {
     for (const int64_t size : {1, 1000, 300000}) sum_once(*process_group, size);

@@ -1,10 +1,10 @@
-"""Holds an embedding by Tributary against scikit-learn's of the same features, begun at the same places.
+"""Compares an embedding by Tributary with scikit-learn's of the same features and initial points.
 
     /usr/bin/python3 tests/embedding/tsne_reference.py DUMP.safetensors
 
-An embedding is no sum to be compared digit by digit: the descent is chaotic. What is compared is what it is for: the
-divergence it reaches, and how many neighbours of the features are neighbours in the plane. The divergence that was
-reported is computed anew, in double precision and over all pairs, from scikit-learn's own affinities.
+The descent is chaotic, so embeddings cannot be compared point by point. Compared are the divergence they reach and how
+many nearest neighbours of the features are neighbours in the plane. The divergence is recomputed in double precision over
+all pairs, from scikit-learn's own affinities.
 """
 import argparse
 import json
@@ -22,19 +22,19 @@ from tensor_file import read  # noqa: E402
 
 
 def neighbours(points, count):
-    """-> for every point the set of its nearest others."""
+    """The set of nearest neighbours of every point."""
     found = NearestNeighbors(n_neighbors=count).fit(points).kneighbors(return_distance=False)
     return [set(row) for row in found]
 
 
-def kept(features, embedding, count=10):
-    """The share of nearest neighbours that an embedding keeps."""
+def preserved(features, embedding, count=10):
+    """Fraction of nearest neighbours that an embedding preserves."""
     pairs = zip(neighbours(features, count), neighbours(embedding, count))
     return np.mean([len(before & after) / count for before, after in pairs])
 
 
 def divergence(features, embedding, perplexity):
-    """KL(p || q) with p as scikit-learn makes it and q from all pairs."""
+    """KL(p || q) with scikit-learn's p and q over all pairs."""
     count = min(len(features) - 1, int(3 * perplexity + 1))
     graph = NearestNeighbors(n_neighbors=count).fit(features).kneighbors_graph(mode="distance")
     graph.data **= 2
@@ -43,8 +43,8 @@ def divergence(features, embedding, perplexity):
     w = 1 / (1 + ((y[:, None] - y[None]) ** 2).sum(-1))
     np.fill_diagonal(w, 0)
     q = w / w.sum()
-    there = p > 0
-    return (p[there] * np.log(p[there] / q[there])).sum()
+    nonzero = p > 0
+    return (p[nonzero] * np.log(p[nonzero] / q[nonzero])).sum()
 
 
 def main(path):
@@ -68,7 +68,7 @@ def main(path):
             exact <= 1.03 * divergence(features, theirs, perplexity))
     compare("divergence as reported", config["divergence"], model.kl_divergence_,
             abs(config["divergence"] - exact) <= 0.01 * exact)
-    for what, quality in (("10 nearest neighbours kept", kept), ("trustworthiness", trustworthiness)):
+    for what, quality in (("10 nearest neighbours preserved", preserved), ("trustworthiness", trustworthiness)):
         a, b = (quality(features, embedding) for embedding in (ours, theirs))
         compare(what, a, b, a >= b - 0.01)
     for what in failures:

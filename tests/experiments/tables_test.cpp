@@ -20,7 +20,7 @@ std::string value_of(const Arguments& arguments, const std::string& flag) {
   return at == arguments.end() ? "" : *(at + 1);
 }
 
-// A program that writes down what it is asked and answers with made-up figures.
+// A fake program that records its calls and returns made-up accuracies.
 struct FakeProgram {
   std::mutex mutex;
   std::vector<Arguments> calls;
@@ -53,11 +53,11 @@ TableTask task_in(const test::TempDir& folder) {
 TEST(Tables, TrainEverySourceOnceAndAdaptFromTheOthers) {
   const test::TempDir folder;
   TableTask task = task_in(folder);
-  folder.write("sources/dslr-seed1.safetensors", "is there already");
+  folder.write("sources/dslr-seed1.safetensors", "exists already");
   FakeProgram program;
-  std::set<std::string> told;
+  std::set<std::string> reported;
   const TableResult result =
-      run_table(task, std::ref(program), [&](int64_t, int64_t, const std::string& what) { told.insert(what); });
+      run_table(task, std::ref(program), [&](int64_t, int64_t, const std::string& what) { reported.insert(what); });
   int trained = 0;
   for (const Arguments& call : program.calls) {
     trained += call.front() == "train";
@@ -66,14 +66,14 @@ TEST(Tables, TrainEverySourceOnceAndAdaptFromTheOthers) {
     const std::string own = value_of(call, "--target") == "a-train" ? "amazon-seed" : "webcam-seed";
     for (const std::string& argument : call) EXPECT_EQ(argument.find("sources/" + own), std::string::npos) << own;
   }
-  EXPECT_EQ(trained, 3 * 2 - 1) << "one was there already";
+  EXPECT_EQ(trained, 3 * 2 - 1) << "one exists already";
   EXPECT_EQ(result.cells.at("selective").at("webcam").last, (std::vector<double>{80, 82}));
   EXPECT_EQ(result.cells.at("broken").at("amazon").failure, "it broke");
-  EXPECT_THAT(told, testing::IsSupersetOf({"source webcam, seed 1", "Ours on webcam, seed 1: 82.0 %",
-                                           "Broken on amazon, seed 0 failed: it broke"}));
+  EXPECT_THAT(reported, testing::IsSupersetOf({"source webcam, seed 1", "Ours on webcam, seed 1: 82.0 %",
+                                               "Broken on amazon, seed 0 failed: it broke"}));
 }
 
-TEST(Tables, DoAgainAloneWhatLackedMemory) {
+TEST(Tables, RetryJobsThatRanOutOfMemory) {
   const test::TempDir folder;
   TableTask task = task_in(folder);
   task.rows.pop_back();
@@ -84,29 +84,29 @@ TEST(Tables, DoAgainAloneWhatLackedMemory) {
     const nlohmann::json result = program(arguments);
     const std::lock_guard<std::mutex> lock(mutex);
     const std::string target = value_of(arguments, "--target");
-    if (target == "a-train" && ++attempts[value_of(arguments, "--seed")] == 1) throw MemoryError("no memory");
+    if (target == "a-train" && ++attempts[value_of(arguments, "--seed")] == 1) throw MemoryError("out of memory");
     return result;
   };
-  int64_t told = 0;
-  const TableResult result = run_table(task, greedy, [&](int64_t, int64_t, const std::string&) { ++told; });
+  int64_t reported = 0;
+  const TableResult result = run_table(task, greedy, [&](int64_t, int64_t, const std::string&) { ++reported; });
   EXPECT_EQ(result.cells.at("selective").at("amazon").failure, "");
   EXPECT_EQ(result.cells.at("selective").at("amazon").last, (std::vector<double>{80, 82}));
   EXPECT_EQ(attempts, (std::map<std::string, int>{{"0", 2}, {"1", 2}}));
-  EXPECT_EQ(told, 3 * 2 + 2 * 2) << "every source and every run once";
+  EXPECT_EQ(reported, 3 * 2 + 2 * 2) << "every source and every run once";
 }
 
-TEST(Tables, GiveUpWhereMemoryDoesNotSufficeAloneEither) {
+TEST(Tables, FailJobsThatRunOutOfMemoryTwice) {
   const test::TempDir folder;
   const TableTask task = task_in(folder);
   const auto greedy = [&](const Arguments& arguments) -> nlohmann::json {
     if (arguments.front() == "train") return {};
-    throw MemoryError("no memory");
+    throw MemoryError("out of memory");
   };
   const TableResult result = run_table(task, greedy, [](int64_t, int64_t, const std::string&) {});
-  EXPECT_EQ(result.cells.at("selective").at("webcam").failure, "no memory");
+  EXPECT_EQ(result.cells.at("selective").at("webcam").failure, "out of memory");
 }
 
-TEST(Tables, ShowMeansDeviationsAndThePaper) {
+TEST(Tables, ShowMeansDeviationsAndThePapersValues) {
   const test::TempDir folder;
   const TableTask task = task_in(folder);
   FakeProgram program;

@@ -21,7 +21,7 @@ ModelInfo sample() {
   return info;
 }
 
-// The sample's description with one text in it replaced.
+// The sample's JSON with `text` replaced.
 std::string with(const std::string& text, const std::string& replacement) {
   std::string json = to_json(sample());
   const size_t at = json.find(text);
@@ -29,25 +29,25 @@ std::string with(const std::string& text, const std::string& replacement) {
   return json.replace(at, text.size(), replacement);
 }
 
-TEST(ModelInfo, ReadsBackWhatItWrote) {
+TEST(ModelInfo, RoundTrips) {
   EXPECT_EQ(to_json(model_info_from_json(to_json(sample()), "a.safetensors")), to_json(sample()));
   EXPECT_EQ(model_infos_from_json("[" + to_json(sample()) + "," + to_json(sample()) + "]", "a.safetensors").size(), 2u);
 }
 
-TEST(ModelInfo, RefusesWhatMakesNoSense) {
+TEST(ModelInfo, RejectsInvalidDescriptions) {
   struct Case {
     std::string text;
     const char* expected;
   };
   const Case cases[] = {
-      {"", "makes no sense"},
-      {"[]", "makes no sense"},
-      {std::string(200'000, '['), "makes no sense"},
-      {with(R"("feature_width":256)", R"("feature_width":1e300)"), "not a whole number in range"},
-      {with(R"("input_size":32)", R"("input_size":4294967328)"), "not a whole number in range"},  // 2^32 + 32
-      {with(R"("resize":32)", R"("resize":-32)"), "not a whole number in range"},
-      {with(R"("resize":32)", R"("resize":31)"), "input size 32 of 31"},
-      {with(R"("classes":["0","1","2"])", R"("classes":["0","0"])"), "a class name twice"},
+      {"", "invalid model description"},
+      {"[]", "invalid model description"},
+      {std::string(200'000, '['), "invalid model description"},
+      {with(R"("feature_width":256)", R"("feature_width":1e300)"), "not an integer in range"},
+      {with(R"("input_size":32)", R"("input_size":4294967328)"), "not an integer in range"},  // 2^32 + 32
+      {with(R"("resize":32)", R"("resize":-32)"), "not an integer in range"},
+      {with(R"("resize":32)", R"("resize":31)"), "input size 32 with resize 31"},
+      {with(R"("classes":["0","1","2"])", R"("classes":["0","0"])"), "duplicate class name"},
       {with(R"("weight_norm")", R"("\u001b[2J")"), "classifier '?[2J'"},
   };
   for (const Case& c : cases) {
@@ -57,12 +57,12 @@ TEST(ModelInfo, RefusesWhatMakesNoSense) {
   }
 }
 
-TEST(ModelInfo, RefusesListsThatAreNone) {
-  // As deep as a header can be: whatever walks down it level by level would need more stack than there is.
+TEST(ModelInfo, RejectsInvalidLists) {
+  // Deep enough to overflow the stack of a recursive parser.
   const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
   for (const std::string& text : {std::string("[]"), std::string("{}"), std::string("[1]"), deep, "[" + deep + "]"})
     EXPECT_THAT(message_of<InputError>([&] { model_infos_from_json(text, "a.safetensors"); }),
-                HasSubstr("makes no sense"));
+                HasSubstr("invalid model description"));
 }
 
 }  // namespace

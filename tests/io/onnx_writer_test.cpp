@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Pointwise;
 using Numbers = std::vector<int64_t>;
 
-// A field of the wire format by its tag, with a length that takes one or two bytes.
+// A length-delimited field of the wire format; the length takes one or two bytes.
 std::string field(const std::string& tag, const std::string& content) {
   const size_t size = content.size();
   if (size < 128) return hex(tag) + static_cast<char>(size) + content;
@@ -40,7 +40,7 @@ std::vector<uint8_t> bytes_of(const std::vector<Number>& values) {
   return bytes;
 }
 
-// What ONNX Runtime makes of `input`; `dims` becomes the shape of the result.
+// Runs `model` in ONNX Runtime; `dims` becomes the shape of the result.
 std::vector<float> run(const test::Node& node, const std::string& model, const std::string& shape,
                        const std::string& type, const std::vector<uint8_t>& input, std::string& dims) {
   const test::TempDir folder;
@@ -55,7 +55,7 @@ std::vector<float> run(const test::Node& node, const std::string& model, const s
   return values;
 }
 
-TEST(OnnxWriter, TheBytesAreThoseOfTheWireFormat) {
+TEST(OnnxWriter, WritesTheProtobufWireFormat) {
   OnnxGraph graph("g");
   const std::string x = graph.input("x", DType::F32, {"n", 300});
   const std::string w = graph.integers("w", {-2});
@@ -90,18 +90,18 @@ TEST(OnnxWriter, TheBytesAreThoseOfTheWireFormat) {
                 field("72", field("0a", "") + field("12", "v")));
 }
 
-TEST(OnnxWriter, MistakesAreOurBugs) {
+TEST(OnnxWriter, RejectsInvalidGraphs) {
   OnnxGraph graph("g");
   graph.input("x", DType::F32, {2});
   EXPECT_THROW(graph.input("x", DType::F32, {2}), std::logic_error);
   EXPECT_THROW(graph.node("Relu", {"x"}, {}, "x"), std::logic_error);
-  EXPECT_THROW(graph.node("Relu", {"never made"}), std::logic_error);
+  EXPECT_THROW(graph.node("Relu", {"unknown"}), std::logic_error);
   EXPECT_THROW(graph.floats("x", {1}, {1}), std::logic_error);
   EXPECT_THROW(graph.floats("short", {2}, {1}), std::logic_error);
   EXPECT_THROW(graph.floats("negative", {-1}, {1}), std::logic_error);
-  EXPECT_THROW(graph.output("never made", DType::F32, {2}), std::logic_error);
+  EXPECT_THROW(graph.output("unknown", DType::F32, {2}), std::logic_error);
   const test::TempDir folder;
-  EXPECT_THROW(graph.write(folder / "m.onnx"), std::logic_error);  // no result
+  EXPECT_THROW(graph.write(folder / "m.onnx"), std::logic_error);  // no output
   graph.node("Relu", {"x"}, {}, "Relu_1");
   const std::string fresh = graph.node("Relu", {"x"});
   EXPECT_NE(fresh, "Relu_1");
@@ -110,15 +110,15 @@ TEST(OnnxWriter, MistakesAreOurBugs) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(OnnxWriter, WhatTheFormatCannotHoldIsSaidInWords) {
+TEST(OnnxWriter, RejectsFilesAboveTwoGigabytesAndInvalidUtf8) {
   const test::TempDir folder;
-  constexpr int64_t size = 0x7fffffff;  // the bytes alone just fit
+  constexpr int64_t size = 0x7fffffff;  // the data alone just fits
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   OnnxGraph large("large");
   large.output(large.constant("w", DType::U8, {size}, {static_cast<const uint8_t*>(memory), size}), DType::U8, {size});
   EXPECT_THAT(test::message_of<InputError>([&] { large.write(folder / "m.onnx"); }),
-              AllOf(HasSubstr("m.onnx: it would have 2,147,483,"), HasSubstr("ends at 2,147,483,647; distil")));
+              AllOf(HasSubstr("m.onnx: it would have 2,147,483,"), HasSubstr("limited to 2,147,483,647; distil")));
   ::munmap(memory, size);
 
   OnnxGraph named("named");
@@ -128,7 +128,7 @@ TEST(OnnxWriter, WhatTheFormatCannotHoldIsSaidInWords) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-// A small classifier of pictures, and what it should answer in plain loops.
+// A small image classifier and a reference implementation in plain loops.
 struct Classifier {
   static constexpr size_t kFilters = 4, kClasses = 3;
   std::vector<float> filters = weights(kFilters * 27, 37);
@@ -142,18 +142,18 @@ struct Classifier {
     return values;
   }
 
-  // `pixels` are [batch, 5, 5, 3]; a stride of 2 with a border of 1 makes maps of 3 x 3.
+  // `pixels` are [batch, 5, 5, 3]; stride 2 and padding 1 yield 3 x 3 feature maps.
   std::vector<float> expected(const std::vector<uint8_t>& pixels) const {
     std::vector<float> all;
     for (size_t first = 0; first < pixels.size(); first += 75) {
       std::vector<double> logits(head_bias.begin(), head_bias.end());
       for (size_t f = 0; f < kFilters; ++f) {
         double mean = 0;
-        for (size_t place = 0; place < 9; ++place) {
+        for (size_t position = 0; position < 9; ++position) {
           double sum = filter_bias[f];
           for (size_t tap = 0; tap < 27; ++tap) {
-            const size_t y = 2 * (place / 3) + tap % 9 / 3 - 1;  // wraps to something large at the border
-            const size_t x = 2 * (place % 3) + tap % 3 - 1;
+            const size_t y = 2 * (position / 3) + tap % 9 / 3 - 1;  // wraps to a large value in the padding
+            const size_t x = 2 * (position % 3) + tap % 3 - 1;
             if (y < 5 && x < 5) sum += filters[f * 27 + tap] * pixels[first + (y * 5 + x) * 3 + tap / 9] / 255.0;
           }
           mean += std::max(sum, 0.0) / 9;
@@ -162,7 +162,7 @@ struct Classifier {
       }
       double total = 0;
       for (double& logit : logits) total += logit = std::exp(logit);
-      for (const double share : logits) all.push_back(static_cast<float>(share / total));
+      for (const double exponential : logits) all.push_back(static_cast<float>(exponential / total));
     }
     return all;
   }
@@ -189,7 +189,7 @@ struct Classifier {
   }
 };
 
-TEST(OnnxWriter, OnnxRuntimeAnswersAsThePlainLoops) {
+TEST(OnnxWriter, OnnxRuntimeMatchesTheReference) {
   const auto node = test::node_with("onnxruntime-node");
   if (!node) GTEST_SKIP() << test::kNoOnnxRuntime;
   const test::TempDir folder;
@@ -208,7 +208,7 @@ TEST(OnnxWriter, OnnxRuntimeAnswersAsThePlainLoops) {
   }
 }
 
-TEST(OnnxWriter, OnnxRuntimeUnderstandsConstantsOfEveryType) {
+TEST(OnnxWriter, OnnxRuntimeReadsConstantsOfEveryType) {
   const auto node = test::node_with("onnxruntime-node");
   if (!node) GTEST_SKIP() << test::kNoOnnxRuntime;
   const std::pair<const char*, std::string> threes[] = {{"F64", hex("00 00 00 00 00 00 08 40")},

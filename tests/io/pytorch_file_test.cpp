@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string complaint(const std::string& content) {
+std::string error_of(const std::string& content) {
   try {
     PytorchFile::parse({content.begin(), content.end()}, "x.pt");
   } catch (const InputError& error) {
@@ -35,7 +35,6 @@ PytorchFile parsed(const std::string& content) {
   return PytorchFile::parse({content.begin(), content.end()}, "x.pt");
 }
 
-// `value` as `length` bytes, little endian.
 std::string little(uint64_t value, size_t length) {
   std::string bytes;
   for (size_t i = 0; i < length; ++i, value >>= 8) bytes += static_cast<char>(value);
@@ -48,7 +47,7 @@ std::string repeated(const std::string& text, size_t times) {
   return all;
 }
 
-// Instructions of a pickle.
+// Pickle opcodes.
 std::string text(const std::string& value) {
   return "X" + little(value.size(), 4) + value;
 }
@@ -104,11 +103,11 @@ const std::string kSix = [] {
   return bytes;
 }();
 
-// A zip archive and where its parts are, so that a test can spoil one of them.
+// A zip archive and the offsets of its parts, so that tests can corrupt them.
 struct Zip {
   std::string bytes;
   std::vector<size_t> local, data, central;
-  size_t wide_end = 0, locator = 0, end = 0;
+  size_t zip64_end = 0, locator = 0, end = 0;
 
   Zip& set(size_t at, uint64_t value, size_t length) {
     bytes.replace(at, length, little(value, length));
@@ -120,14 +119,14 @@ struct Zip {
 };
 using Parts = std::vector<std::pair<std::string, std::string>>;
 
-Zip zipped(const Parts& parts, bool wide = false) {
+Zip zipped(const Parts& parts, bool zip64 = false) {
   Zip zip;
   for (const auto& [path, content] : parts) {
     zip.local.push_back(zip.bytes.size());
     const uint64_t sum = crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size()));
     const std::string extra =
-        wide ? little(1, 2) + little(16, 2) + little(content.size(), 8) + little(content.size(), 8) : "";
-    const uint64_t size = wide ? 0xffffffff : content.size();
+        zip64 ? little(1, 2) + little(16, 2) + little(content.size(), 8) + little(content.size(), 8) : "";
+    const uint64_t size = zip64 ? 0xffffffff : content.size();
     zip.bytes += "PK\3\4" + little(20, 2) + little(0, 8) + little(sum, 4) + little(size, 4) + little(size, 4) +
                  little(path.size(), 2) + little(extra.size(), 2) + path + extra;
     zip.data.push_back(zip.bytes.size());
@@ -137,35 +136,35 @@ Zip zipped(const Parts& parts, bool wide = false) {
   for (size_t i = 0; i < parts.size(); ++i) {
     const auto& [path, content] = parts[i];
     zip.central.push_back(zip.bytes.size());
-    const std::string extra = wide ? little(1, 2) + little(24, 2) + little(content.size(), 8) +
-                                         little(content.size(), 8) + little(zip.local[i], 8)
-                                   : "";
-    const uint64_t size = wide ? 0xffffffff : content.size();
+    const std::string extra = zip64 ? little(1, 2) + little(24, 2) + little(content.size(), 8) +
+                                          little(content.size(), 8) + little(zip.local[i], 8)
+                                    : "";
+    const uint64_t size = zip64 ? 0xffffffff : content.size();
     const uint64_t sum = crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size()));
     zip.bytes += "PK\1\2" + little(20, 2) + little(20, 2) + little(0, 8) + little(sum, 4) + little(size, 4) +
                  little(size, 4) + little(path.size(), 2) + little(extra.size(), 2) + little(0, 10) +
-                 little(wide ? 0xffffffff : zip.local[i], 4) + path + extra;
+                 little(zip64 ? 0xffffffff : zip.local[i], 4) + path + extra;
   }
   const size_t length = zip.bytes.size() - begin;
-  if (wide) {
-    zip.wide_end = zip.bytes.size();
+  if (zip64) {
+    zip.zip64_end = zip.bytes.size();
     zip.bytes += "PK\6\6" + little(44, 8) + little(45, 2) + little(45, 2) + little(0, 8) + little(parts.size(), 8) +
                  little(parts.size(), 8) + little(length, 8) + little(begin, 8);
     zip.locator = zip.bytes.size();
-    zip.bytes += "PK\6\7" + little(0, 4) + little(zip.wide_end, 8) + little(1, 4);
+    zip.bytes += "PK\6\7" + little(0, 4) + little(zip.zip64_end, 8) + little(1, 4);
   }
   zip.end = zip.bytes.size();
-  zip.bytes += "PK\5\6" + little(0, 4) + little(wide ? 0xffff : parts.size(), 2) +
-               little(wide ? 0xffff : parts.size(), 2) + little(wide ? 0xffffffff : length, 4) +
-               little(wide ? 0xffffffff : begin, 4) + little(0, 2);
+  zip.bytes += "PK\5\6" + little(0, 4) + little(zip64 ? 0xffff : parts.size(), 2) +
+               little(zip64 ? 0xffff : parts.size(), 2) + little(zip64 ? 0xffffffff : length, 4) +
+               little(zip64 ? 0xffffffff : begin, 4) + little(0, 2);
   return zip;
 }
 
-// A checkpoint of the zip format: this pickle, and the storage "0" of six floats unless others are given.
-Zip archive(const std::string& data, Parts storages = {{"m/data/0", kSix}}, bool wide = false) {
+// A file in the zip format: the pickle `data`, and by default the storage "0" of six floats.
+Zip archive(const std::string& data, Parts storages = {{"m/data/0", kSix}}, bool zip64 = false) {
   storages.insert(storages.begin(), {"m/data.pkl", data});
   storages.emplace_back("m/version", "3\n");
-  return zipped(storages, wide);
+  return zipped(storages, zip64);
 }
 
 const std::string kMagic = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
@@ -184,7 +183,7 @@ std::vector<float> floats(const TensorEntry& entry) {
   return values;
 }
 
-TEST(PytorchFile, BothFormatsAreRead) {
+TEST(PytorchFile, ReadsBothFormats) {
   const std::string data = dict_of("w", tensor());
   EXPECT_FALSE(parsed(archive(data).bytes).legacy());
   EXPECT_TRUE(parsed(legacy(data)).legacy());
@@ -206,21 +205,21 @@ TEST(PytorchFile, BothFormatsAreRead) {
   EXPECT_FALSE(looks_like_pytorch_file({}));
 }
 
-TEST(PytorchFile, FilesOfOldWritersAreRead) {
-  // Python 2: texts as strings, dictionaries from lists of pairs, and tensors without "_v2" inside a Parameter.
+TEST(PytorchFile, ReadsFilesOfOldVersions) {
+  // Python 2: byte strings, dictionaries from lists of pairs, and tensors without "_v2" inside a Parameter.
   const std::string old = name("torch.nn.parameter", "Parameter") + name("torch._utils", "_rebuild_tensor") + "(" +
                           persistent({.rest = "N"}) + integer(0) + tuple({3, 2}) + tuple({1, 3}) + "tR\x85R(\x88\x89" +
                           kHooks + "tb";
   const std::string data = pickle(name("collections", "OrderedDict") + "(](](U\1w" + old + "eetR}b");
   EXPECT_THAT(floats(parsed(legacy(data)).at("w")), ElementsAre(0, 3, 1, 4, 2, 5));
-  // A view of a storage: four elements from the second on.
+  // A view of a storage: four elements, starting at the second.
   const std::string view = "(" + text("7") + integer(1) + integer(4) + "t";
   const std::string small =
       dict_of("w", tensor({.offset = 1, .shape = {3}, .strides = {1}, .storage = {.rest = view}}));
   EXPECT_THAT(floats(parsed(legacy(small)).at("w")), ElementsAre(2, 3, 4));
 }
 
-TEST(PytorchFile, WhatIsNotATensorIsListed) {
+TEST(PytorchFile, ListsIgnoredKeys) {
   const std::string data = pickle("}(" + text("epoch") + "K\7" + text("model") + "}" + text("note") + "Ns" +
                                   text("module.w") + tensor() + "s" + text("optimizer") + "}" + integer(3) + "\x89u");
   const PytorchFile file = parsed(archive(data).bytes);
@@ -236,8 +235,8 @@ struct Corrupt {
 
 std::vector<Corrupt> corrupt_archives() {
   const Zip good = archive(dict_of("w", tensor()));
-  const Zip wide = archive(dict_of("w", tensor()), {{"m/data/0", kSix}}, true);
-  const auto spoil = [](Zip zip, const std::function<void(Zip&)>& how) {
+  const Zip zip64 = archive(dict_of("w", tensor()), {{"m/data/0", kSix}}, true);
+  const auto corrupted = [](Zip zip, const std::function<void(Zip&)>& how) {
     how(zip);
     return zip.bytes;
   };
@@ -248,77 +247,86 @@ std::vector<Corrupt> corrupt_archives() {
       {"no directory", good.bytes.substr(0, directory), "no end record"},
       {"no end record", good.bytes.substr(0, good.end), "no end record"},
       {"half an end record", good.bytes.substr(0, good.end + 11), "no end record"},
-      {"a byte behind", good.bytes + "x", "no end record"},
+      {"a trailing byte", good.bytes + "x", "no end record"},
       {"end record twice", good.bytes + good.bytes.substr(good.end), "which should end at byte"},
       {"bytes before", "PK\3\4" + good.bytes, "which should end at byte"},
-      {"a comment announced", spoil(good, [](Zip& z) { z.set(z.end + 20, 7, 2); }), "a comment"},
-      {"volume 1", spoil(good, [](Zip& z) { z.set(z.end + 4, 1, 2); }), "several volumes"},
-      {"directory in volume 1", spoil(good, [](Zip& z) { z.set(z.end + 6, 1, 2); }), "several volumes"},
-      {"two counts", spoil(good, [](Zip& z) { z.set(z.end + 8, 2, 2); }), "counts in two ways"},
-      {"one entry less", spoil(good, [](Zip& z) { z.set(z.end + 8, 0x20002, 4); }), "are left over"},
-      {"one entry more", spoil(good, [](Zip& z) { z.set(z.end + 8, 0x40004, 4); }), "4 entries in a directory of"},
-      {"65,535 entries", spoil(good, [](Zip& z) { z.set(z.end + 8, 0xffffffff, 4); }), "65535 entries in a directory"},
-      {"no entries", spoil(good, [](Zip& z) { z.set(z.end + 8, 0, 4); }), "are left over"},
-      {"directory too long", spoil(good, [](Zip& z) { z.set(z.end + 12, 0x7fffffff, 4); }),
+      {"a comment announced", corrupted(good, [](Zip& z) { z.set(z.end + 20, 7, 2); }), "a comment"},
+      {"volume 1", corrupted(good, [](Zip& z) { z.set(z.end + 4, 1, 2); }), "several volumes"},
+      {"directory in volume 1", corrupted(good, [](Zip& z) { z.set(z.end + 6, 1, 2); }), "several volumes"},
+      {"two counts", corrupted(good, [](Zip& z) { z.set(z.end + 8, 2, 2); }), "two different counts"},
+      {"one entry less", corrupted(good, [](Zip& z) { z.set(z.end + 8, 0x20002, 4); }), "are left over"},
+      {"one entry more", corrupted(good, [](Zip& z) { z.set(z.end + 8, 0x40004, 4); }), "4 entries in a directory of"},
+      {"65,535 entries", corrupted(good, [](Zip& z) { z.set(z.end + 8, 0xffffffff, 4); }),
+       "65535 entries in a directory"},
+      {"no entries", corrupted(good, [](Zip& z) { z.set(z.end + 8, 0, 4); }), "are left over"},
+      {"directory too long", corrupted(good, [](Zip& z) { z.set(z.end + 12, 0x7fffffff, 4); }),
        "a directory of 2147483647"},
-      {"directory of 4 GB", spoil(good, [](Zip& z) { z.set(z.end + 12, 0xffffffff, 4); }), "a directory of 4294967295"},
-      {"directory empty", spoil(good, [](Zip& z) { z.set(z.end + 12, 0, 4); }), "a directory of 0 bytes"},
-      {"directory beyond", spoil(good, [](Zip& z) { z.set(z.end + 16, 0xfffffff0, 4); }), "at byte 4294967280"},
-      {"directory at 0", spoil(good, [](Zip& z) { z.set(z.end + 16, 0, 4); }), "which should end"},
-      {"directory signature", spoil(good, [](Zip& z) { z.set(z.central[1], 0, 4); }), "its directory is broken"},
-      {"name beyond the directory", spoil(good, [](Zip& z) { z.set(z.central[2] + 28, 0xffff, 2); }), "an entry of"},
-      {"extra beyond the directory", spoil(good, [](Zip& z) { z.set(z.central[2] + 30, 0xffff, 2); }), "an entry of"},
-      {"comment beyond the directory", spoil(good, [](Zip& z) { z.set(z.central[2] + 32, 1, 2); }), "an entry of"},
-      {"a comment over the next", spoil(good, [](Zip& z) { z.set(z.central[0] + 32, 10, 2); }),
+      {"directory of 4 GB", corrupted(good, [](Zip& z) { z.set(z.end + 12, 0xffffffff, 4); }),
+       "a directory of 4294967295"},
+      {"directory empty", corrupted(good, [](Zip& z) { z.set(z.end + 12, 0, 4); }), "a directory of 0 bytes"},
+      {"directory beyond", corrupted(good, [](Zip& z) { z.set(z.end + 16, 0xfffffff0, 4); }), "at byte 4294967280"},
+      {"directory at 0", corrupted(good, [](Zip& z) { z.set(z.end + 16, 0, 4); }), "which should end"},
+      {"directory signature", corrupted(good, [](Zip& z) { z.set(z.central[1], 0, 4); }), "its directory is broken"},
+      {"name beyond the directory", corrupted(good, [](Zip& z) { z.set(z.central[2] + 28, 0xffff, 2); }),
+       "an entry of"},
+      {"extra beyond the directory", corrupted(good, [](Zip& z) { z.set(z.central[2] + 30, 0xffff, 2); }),
+       "an entry of"},
+      {"comment beyond the directory", corrupted(good, [](Zip& z) { z.set(z.central[2] + 32, 1, 2); }), "an entry of"},
+      {"a comment over the next", corrupted(good, [](Zip& z) { z.set(z.central[0] + 32, 10, 2); }),
        "its directory is broken"},
-      {"entry in another volume", spoil(good, [](Zip& z) { z.set(z.central[1] + 34, 1, 2); }), "another volume"},
-      {"encrypted", spoil(good, [](Zip& z) { z.set_both(1, 6, 8, 1, 2); }), "\"m/data/0\" is encrypted"},
-      {"compressed", spoil(good, [](Zip& z) { z.set_both(1, 8, 10, 8, 2); }), "\"m/data/0\" is compressed (method 8)"},
-      {"compressed pickle", spoil(good, [](Zip& z) { z.set_both(0, 8, 10, 8, 2); }), "\"m/data.pkl\" is compressed"},
-      {"compressed here only", spoil(good, [](Zip& z) { z.set(z.local[1] + 8, 8, 2); }), "stored in another way"},
-      {"compressed there only", spoil(good, [](Zip& z) { z.set(z.central[1] + 10, 8, 2); }), "stored in another way"},
-      {"flags differ", spoil(good, [](Zip& z) { z.set(z.local[1] + 6, 8, 2); }), "stored in another way"},
-      {"checksum", spoil(good, [](Zip& z) { z.set_both(1, 14, 16, 1, 4); }), "the checksum of \"m/data/0\" is wrong"},
-      {"checksum here", spoil(good, [](Zip& z) { z.set(z.local[1] + 14, 1, 4); }), "another size or checksum"},
-      {"checksum there", spoil(good, [](Zip& z) { z.set(z.central[1] + 16, 1, 4); }), "another size or checksum"},
-      {"a byte of a storage", spoil(good, [](Zip& z) { z.set(z.data[1], 1, 1); }), "the checksum of \"m/data/0\""},
-      {"a byte of the pickle", spoil(good, [](Zip& z) { z.set(z.data[0] + 5, 1, 1); }),
+      {"entry in another volume", corrupted(good, [](Zip& z) { z.set(z.central[1] + 34, 1, 2); }), "another volume"},
+      {"encrypted", corrupted(good, [](Zip& z) { z.set_both(1, 6, 8, 1, 2); }), "\"m/data/0\" is encrypted"},
+      {"compressed", corrupted(good, [](Zip& z) { z.set_both(1, 8, 10, 8, 2); }),
+       "\"m/data/0\" is compressed (method 8)"},
+      {"compressed pickle", corrupted(good, [](Zip& z) { z.set_both(0, 8, 10, 8, 2); }),
+       "\"m/data.pkl\" is compressed"},
+      {"compressed here only", corrupted(good, [](Zip& z) { z.set(z.local[1] + 8, 8, 2); }), "stored differently"},
+      {"compressed there only", corrupted(good, [](Zip& z) { z.set(z.central[1] + 10, 8, 2); }), "stored differently"},
+      {"flags differ", corrupted(good, [](Zip& z) { z.set(z.local[1] + 6, 8, 2); }), "stored differently"},
+      {"checksum", corrupted(good, [](Zip& z) { z.set_both(1, 14, 16, 1, 4); }),
+       "the checksum of \"m/data/0\" is wrong"},
+      {"checksum here", corrupted(good, [](Zip& z) { z.set(z.local[1] + 14, 1, 4); }), "differs in size or checksum"},
+      {"checksum there", corrupted(good, [](Zip& z) { z.set(z.central[1] + 16, 1, 4); }),
+       "differs in size or checksum"},
+      {"a byte of a storage", corrupted(good, [](Zip& z) { z.set(z.data[1], 1, 1); }), "the checksum of \"m/data/0\""},
+      {"a byte of the pickle", corrupted(good, [](Zip& z) { z.set(z.data[0] + 5, 1, 1); }),
        "the checksum of \"m/data.pkl\""},
-      {"stored size there", spoil(good, [](Zip& z) { z.set(z.central[1] + 20, 23, 4); }), "has 24 bytes stored as 23"},
-      {"sizes there", spoil(good, [](Zip& z) { z.set(z.central[1] + 20, 23, 4).set(z.central[1] + 24, 23, 4); }),
-       "another size or checksum"},
-      {"sizes here", spoil(good, [](Zip& z) { z.set(z.local[1] + 18, 23, 4); }), "another size or checksum"},
+      {"stored size there", corrupted(good, [](Zip& z) { z.set(z.central[1] + 20, 23, 4); }),
+       "has 24 bytes stored as 23"},
+      {"sizes there", corrupted(good, [](Zip& z) { z.set(z.central[1] + 20, 23, 4).set(z.central[1] + 24, 23, 4); }),
+       "differs in size or checksum"},
+      {"sizes here", corrupted(good, [](Zip& z) { z.set(z.local[1] + 18, 23, 4); }), "differs in size or checksum"},
       {"sizes of 2 GB",
-       spoil(good, [](Zip& z) { z.set_both(1, 18, 20, 0x7fffffff, 4).set_both(1, 22, 24, 0x7fffffff, 4); }),
+       corrupted(good, [](Zip& z) { z.set_both(1, 18, 20, 0x7fffffff, 4).set_both(1, 22, 24, 0x7fffffff, 4); }),
        "\"m/data/0\" of 2147483647 bytes"},
       {"sizes over the next entry",
-       spoil(good, [](Zip& z) { z.set_both(1, 18, 20, 30, 4).set_both(1, 22, 24, 30, 4); }), "overlap"},
-      {"sizes into the directory", spoil(good, [](Zip& z) { z.set_both(2, 18, 20, 9, 4).set_both(2, 22, 24, 9, 4); }),
-       "reaches beyond"},
-      {"sizes that lack ZIP64", spoil(good, [](Zip& z) { z.set(z.central[1] + 24, 0xffffffff, 4); }),
+       corrupted(good, [](Zip& z) { z.set_both(1, 18, 20, 30, 4).set_both(1, 22, 24, 30, 4); }), "overlap"},
+      {"sizes into the directory",
+       corrupted(good, [](Zip& z) { z.set_both(2, 18, 20, 9, 4).set_both(2, 22, 24, 9, 4); }), "reaches beyond"},
+      {"sizes that lack ZIP64", corrupted(good, [](Zip& z) { z.set(z.central[1] + 24, 0xffffffff, 4); }),
        "lacks its ZIP64"},
-      {"sizes here that lack ZIP64", spoil(good, [](Zip& z) { z.set(z.local[1] + 22, 0xffffffff, 4); }),
+      {"sizes here that lack ZIP64", corrupted(good, [](Zip& z) { z.set(z.local[1] + 22, 0xffffffff, 4); }),
        "lacks its ZIP64"},
-      {"offset beyond", spoil(good, [](Zip& z) { z.set(z.central[1] + 42, 0x7fffffff, 4); }),
+      {"offset beyond", corrupted(good, [](Zip& z) { z.set(z.central[1] + 42, 0x7fffffff, 4); }),
        "lies at byte 2147483647"},
-      {"offset in the directory", spoil(good, [](Zip& z) { z.set(z.central[1] + 42, z.central[0] - 3, 4); }),
+      {"offset in the directory", corrupted(good, [](Zip& z) { z.set(z.central[1] + 42, z.central[0] - 3, 4); }),
        "lies at"},
-      {"offset within an entry", spoil(good, [](Zip& z) { z.set(z.central[1] + 42, 9, 4); }), "no entry at byte 9"},
-      {"offset of another", spoil(good, [](Zip& z) { z.set(z.central[1] + 42, 0, 4); }), "is not \"m/data/0\""},
-      {"offset that lacks ZIP64", spoil(good, [](Zip& z) { z.set(z.central[1] + 42, 0xffffffff, 4); }),
+      {"offset within an entry", corrupted(good, [](Zip& z) { z.set(z.central[1] + 42, 9, 4); }), "no entry at byte 9"},
+      {"offset of another", corrupted(good, [](Zip& z) { z.set(z.central[1] + 42, 0, 4); }), "is not \"m/data/0\""},
+      {"offset that lacks ZIP64", corrupted(good, [](Zip& z) { z.set(z.central[1] + 42, 0xffffffff, 4); }),
        "lacks its ZIP64"},
-      {"local signature", spoil(good, [](Zip& z) { z.set(z.local[1], 0, 4); }), "no entry at byte"},
-      {"local name", spoil(good, [](Zip& z) { z.set(z.local[1] + 30, 'M', 1); }), "is not \"m/data/0\""},
-      {"local name too long", spoil(good, [](Zip& z) { z.set(z.local[1] + 26, 0xffff, 2); }), "reaches beyond"},
-      {"local extra too long", spoil(good, [](Zip& z) { z.set(z.local[1] + 28, 0xffff, 2); }), "reaches beyond"},
-      {"local extra over the next", spoil(good, [](Zip& z) { z.set(z.local[1] + 28, 8, 2); }), "overlap"},
+      {"local signature", corrupted(good, [](Zip& z) { z.set(z.local[1], 0, 4); }), "no entry at byte"},
+      {"local name", corrupted(good, [](Zip& z) { z.set(z.local[1] + 30, 'M', 1); }), "is not \"m/data/0\""},
+      {"local name too long", corrupted(good, [](Zip& z) { z.set(z.local[1] + 26, 0xffff, 2); }), "reaches beyond"},
+      {"local extra too long", corrupted(good, [](Zip& z) { z.set(z.local[1] + 28, 0xffff, 2); }), "reaches beyond"},
+      {"local extra over the next", corrupted(good, [](Zip& z) { z.set(z.local[1] + 28, 8, 2); }), "overlap"},
       {"a name twice", archive(data, {{"m/data/0", kSix}, {"m/data/0", kSix}}).bytes,
        "two entries are named \"m/data/0\""},
       {"the pickle twice", archive(data, {{"m/data.pkl", data}}).bytes, "two entries are named \"m/data.pkl\""},
       {"two pickles", archive(data, {{"n/data.pkl", data}}).bytes, "data.pkl in two folders"},
       {"an entry listed twice",
-       spoil(good,
-             [](Zip& z) { z.bytes.replace(z.central[1], 46 + 8, z.bytes.substr(z.central[0], 46) + "m/data.p"); }),
+       corrupted(good,
+                 [](Zip& z) { z.bytes.replace(z.central[1], 46 + 8, z.bytes.substr(z.central[0], 46) + "m/data.p"); }),
        "directory"},
       {"no pickle", zipped({{"m/version", "3"}}).bytes, "no data.pkl"},
       {"a pickle deeper", zipped({{"m/n/data.pkl", data}}).bytes, "no data.pkl"},
@@ -333,45 +341,48 @@ std::vector<Corrupt> corrupt_archives() {
       {"storage too long", archive(data, {{"m/data/0", kSix + "1234"}}).bytes, "6 elements of F32 but has 28 bytes"},
       {"half an element", archive(data, {{"m/data/0", kSix + "12"}}).bytes, "6 elements of F32 but has 26 bytes"},
       {"storage empty", archive(data, {{"m/data/0", ""}}).bytes, "6 elements of F32 but has 0 bytes"},
-      {"pickle empty", archive("").bytes, "does not begin with a protocol"},
-      {"bytes behind the pickle", archive(data + ".").bytes, "1 bytes of data.pkl are left over"},
-      {"ZIP64 locator", spoil(wide, [](Zip& z) { z.set(z.locator, 0, 4); }), "a directory of 4294967295"},
-      {"ZIP64 record elsewhere", spoil(wide, [](Zip& z) { z.set(z.locator + 8, 0, 8); }),
+      {"pickle empty", archive("").bytes, "does not start with a protocol"},
+      {"bytes after the pickle", archive(data + ".").bytes, "1 bytes of data.pkl are left over"},
+      {"ZIP64 locator", corrupted(zip64, [](Zip& z) { z.set(z.locator, 0, 4); }), "a directory of 4294967295"},
+      {"ZIP64 record elsewhere", corrupted(zip64, [](Zip& z) { z.set(z.locator + 8, 0, 8); }),
        "no ZIP64 end record at byte 0"},
-      {"ZIP64 record far away", spoil(wide, [](Zip& z) { z.set(z.locator + 8, ~uint64_t{0}, 8); }),
+      {"ZIP64 record far away", corrupted(zip64, [](Zip& z) { z.set(z.locator + 8, ~uint64_t{0}, 8); }),
        "no ZIP64 end record"},
-      {"ZIP64 signature", spoil(wide, [](Zip& z) { z.set(z.wide_end, 0, 4); }), "no ZIP64 end record"},
-      {"ZIP64 record length", spoil(wide, [](Zip& z) { z.set(z.wide_end + 4, ~uint64_t{0}, 8); }),
+      {"ZIP64 signature", corrupted(zip64, [](Zip& z) { z.set(z.zip64_end, 0, 4); }), "no ZIP64 end record"},
+      {"ZIP64 record length", corrupted(zip64, [](Zip& z) { z.set(z.zip64_end + 4, ~uint64_t{0}, 8); }),
        "no ZIP64 end record"},
-      {"ZIP64 volumes", spoil(wide, [](Zip& z) { z.set(z.wide_end + 16, 1, 4); }), "several volumes"},
-      {"ZIP64 two counts", spoil(wide, [](Zip& z) { z.set(z.wide_end + 24, 9, 8); }), "counts in two ways"},
+      {"ZIP64 volumes", corrupted(zip64, [](Zip& z) { z.set(z.zip64_end + 16, 1, 4); }), "several volumes"},
+      {"ZIP64 two counts", corrupted(zip64, [](Zip& z) { z.set(z.zip64_end + 24, 9, 8); }), "two different counts"},
       {"ZIP64 count",
-       spoil(wide, [](Zip& z) { z.set(z.wide_end + 24, ~uint64_t{0}, 8).set(z.wide_end + 32, ~uint64_t{0}, 8); }),
+       corrupted(zip64,
+                 [](Zip& z) { z.set(z.zip64_end + 24, ~uint64_t{0}, 8).set(z.zip64_end + 32, ~uint64_t{0}, 8); }),
        "18446744073709551615 entries"},
-      {"ZIP64 length", spoil(wide, [](Zip& z) { z.set(z.wide_end + 40, ~uint64_t{0}, 8); }), "which should end"},
-      {"ZIP64 offset", spoil(wide, [](Zip& z) { z.set(z.wide_end + 48, ~uint64_t{0}, 8); }), "which should end"},
-      {"ZIP64 and the old record", spoil(wide, [](Zip& z) { z.set(z.end + 16, 5, 4); }),
+      {"ZIP64 length", corrupted(zip64, [](Zip& z) { z.set(z.zip64_end + 40, ~uint64_t{0}, 8); }), "which should end"},
+      {"ZIP64 offset", corrupted(zip64, [](Zip& z) { z.set(z.zip64_end + 48, ~uint64_t{0}, 8); }), "which should end"},
+      {"ZIP64 and the old record", corrupted(zip64, [](Zip& z) { z.set(z.end + 16, 5, 4); }),
        "two end records do not agree"},
-      {"ZIP64 size", spoil(wide, [](Zip& z) { z.set(z.central[1] + 46 + 8 + 4, ~uint64_t{0}, 8); }),
+      {"ZIP64 size", corrupted(zip64, [](Zip& z) { z.set(z.central[1] + 46 + 8 + 4, ~uint64_t{0}, 8); }),
        "bytes stored as 24"},
       {"ZIP64 sizes",
-       spoil(wide,
-             [](Zip& z) { z.set(z.central[1] + 58, ~uint64_t{0} - 4, 8).set(z.central[1] + 66, ~uint64_t{0} - 4, 8); }),
+       corrupted(
+           zip64,
+           [](Zip& z) { z.set(z.central[1] + 58, ~uint64_t{0} - 4, 8).set(z.central[1] + 66, ~uint64_t{0} - 4, 8); }),
        "of 18446744073709551611 bytes"},
-      {"ZIP64 place", spoil(wide, [](Zip& z) { z.set(z.central[1] + 74, ~uint64_t{0} - 4, 8); }),
+      {"ZIP64 position", corrupted(zip64, [](Zip& z) { z.set(z.central[1] + 74, ~uint64_t{0} - 4, 8); }),
        "lies at byte 18446744073709551611"},
-      {"ZIP64 field too short", spoil(wide, [](Zip& z) { z.set(z.central[1] + 46 + 8 + 2, 16, 2); }),
+      {"ZIP64 field too short", corrupted(zip64, [](Zip& z) { z.set(z.central[1] + 46 + 8 + 2, 16, 2); }),
        "lacks its ZIP64"},
-      {"ZIP64 field too long", spoil(wide, [](Zip& z) { z.set(z.central[1] + 46 + 8 + 2, 99, 2); }), "lacks its ZIP64"},
-      {"ZIP64 field of another kind", spoil(wide, [](Zip& z) { z.set(z.central[1] + 46 + 8, 2, 2); }),
+      {"ZIP64 field too long", corrupted(zip64, [](Zip& z) { z.set(z.central[1] + 46 + 8 + 2, 99, 2); }),
        "lacks its ZIP64"},
-      {"ZIP64 size here", spoil(wide, [](Zip& z) { z.set(z.local[1] + 30 + 8 + 4, 25, 8); }),
-       "another size or checksum"},
+      {"ZIP64 field of another kind", corrupted(zip64, [](Zip& z) { z.set(z.central[1] + 46 + 8, 2, 2); }),
+       "lacks its ZIP64"},
+      {"ZIP64 size here", corrupted(zip64, [](Zip& z) { z.set(z.local[1] + 30 + 8 + 4, 25, 8); }),
+       "differs in size or checksum"},
   };
   return cases;
 }
 
-// Pickles that are refused whichever container they come in.
+// Pickles that are rejected in both formats.
 std::vector<Corrupt> corrupt_pickles() {
   const std::string hostile = text("echo") + "\x85R.";
   const std::string proto = "\x80\x02";
@@ -381,7 +392,7 @@ std::vector<Corrupt> corrupt_pickles() {
   const std::string ordered = name("collections", "OrderedDict");
   std::vector<Corrupt> cases{
       {"os.system", proto + name("os", "system") + hostile,
-       "x.pt: the pickle asks for os.system, which is code; only tensors and containers are read"},
+       "x.pt: the pickle asks for os.system, which is code; save tensors and containers only"},
       {"posix.system", proto + name("posix", "system") + hostile, "asks for posix.system, which is code"},
       {"nt.system", proto + name("nt", "system") + hostile, "asks for nt.system"},
       {"builtins.eval", proto + name("builtins", "eval") + hostile, "asks for builtins.eval, which is code"},
@@ -412,7 +423,7 @@ std::vector<Corrupt> corrupt_pickles() {
       {"stack of one text", proto + text("os") + "\x93.", "nothing on the stack"},
       {"INST os.system", proto + "(" + text("echo") + "ios\nsystem\n.", "asks for os.system, which is code"},
       {"INST of a known name", proto + "(icollections\nOrderedDict\n.", "asks for collections.OrderedDict"},
-      {"INST cut", proto + "(ios\nsys", "a name without end"},
+      {"INST truncated", proto + "(ios\nsys", "an unterminated name"},
       {"OBJ os.system", proto + "(" + name("os", "system") + text("echo") + "o.", "asks for os.system"},
       {"OBJ of a known name", proto + "(" + ordered + "o.", "uses the instruction OBJ, which is code"},
       {"NEWOBJ of a known name", proto + ordered + ")\x81.", "uses the instruction NEWOBJ, which is code"},
@@ -432,7 +443,7 @@ std::vector<Corrupt> corrupt_pickles() {
       {"a memo in letters", proto + "g0\n.", "the instruction GET"},
       {"an unknown instruction", proto + "\xff.", "the unknown instruction 0xff"},
       {"a zero byte", proto + std::string("\0.", 2), "the unknown instruction 0x00"},
-      {"no protocol", "}.", "does not begin with a protocol"},
+      {"no protocol", "}.", "does not start with a protocol"},
       {"protocol 0", std::string("\x80\0}.", 4), "protocol 0"},
       {"protocol 1", "\x80\1}.", "protocol 1"},
       {"protocol 6", "\x80\6}.", "protocol 6"},
@@ -460,14 +471,14 @@ std::vector<Corrupt> corrupt_pickles() {
       {"SETITEM of a key", proto + "}Ns.", "nothing on the stack"},
       {"SETITEMS of three", proto + "}(NNNu.", "a key without a value"},
       {"SETITEMS on None", proto + "N(NNu.", "items for None"},
-      {"BUILD on a text", proto + text("a") + "}b.", "attributes for a text"},
+      {"BUILD on a text", proto + text("a") + "}b.", "attributes for a string"},
       {"BUILD on a name", proto + ordered + "}b.", "attributes for a name"},
       {"BUILD of nothing", proto + "b.", "nothing on the stack"},
       {"BUILD on nothing", proto + "}b.", "nothing on the stack"},
-      {"memo never set", proto + "h\7.", "nothing remembered under 7"},
-      {"long memo never set", proto + "j" + little(4'000'000'000, 4) + ".", "nothing remembered under 4000000000"},
-      {"memo in a gap", proto + "}q\5h\2.", "nothing remembered under 2"},
-      {"memo far beyond", proto + "}r" + little(4'000'000'000, 4) + ".", "a memo numbered 4000000000"},
+      {"memo never set", proto + "h\7.", "memo 7 is not set"},
+      {"long memo never set", proto + "j" + little(4'000'000'000, 4) + ".", "memo 4000000000 is not set"},
+      {"memo in a gap", proto + "}q\5h\2.", "memo 2 is not set"},
+      {"memo far beyond", proto + "}r" + little(4'000'000'000, 4) + ".", "memo index 4000000000"},
       {"memo of nothing", proto + "q\1.", "nothing on the stack"},
       {"MEMOIZE of nothing", proto + "\x94.", "nothing on the stack"},
       {"text beyond", proto + "X" + little(1000, 4) + "abc", "1000 bytes wanted, 3 left"},
@@ -486,8 +497,8 @@ std::vector<Corrupt> corrupt_pickles() {
       {"call with a list", proto + ordered + "]R.", "collections.OrderedDict called with a list"},
       {"call with nothing", proto + ordered + "R.", "nothing on the stack"},
       {"OrderedDict of two", proto + ordered + "]]\x86R.", "OrderedDict called with 2 values"},
-      {"OrderedDict of a text", proto + ordered + text("ab") + "\x85R.", "an OrderedDict of a text"},
-      {"OrderedDict of singles", proto + ordered + "](]e\x85R.", "an OrderedDict of other things than pairs"},
+      {"OrderedDict of a text", proto + ordered + text("ab") + "\x85R.", "an OrderedDict of a string"},
+      {"OrderedDict of singles", proto + ordered + "](]e\x85R.", "an OrderedDict of items that are not pairs"},
       {"a size of a list", proto + name("torch", "Size") + "]\x85R.", "a size that is a list"},
       {"a parameter of None", proto + name("torch._utils", "_rebuild_parameter") + "N\x89}\x87R.",
        "a parameter that is None"},
@@ -498,19 +509,19 @@ std::vector<Corrupt> corrupt_pickles() {
       {"tensor without a storage", proto + kRebuild + "(N" + integer(0) + "))NNtR.", "a tensor without a storage"},
       {"tensor with a text as offset", proto + kRebuild + "(" + persistent({}) + text("0") + "))NNtR.",
        "a tensor without"},
-      {"shape a list", proto + kRebuild + "(" + persistent({}) + integer(0) + "])NNtR.", "a shape that is none"},
+      {"shape a list", proto + kRebuild + "(" + persistent({}) + integer(0) + "])NNtR.", "an invalid shape"},
       {"shape of texts", proto + kRebuild + "(" + persistent({}) + integer(0) + text("a") + "\x85)NNtR.",
        "a text in a shape"},
       {"shape of floats", proto + kRebuild + "(" + persistent({}) + integer(0) + "G" + little(0, 8) + "\x85)NNtR.",
        "a float in a shape"},
       {"shape of truths", proto + kRebuild + "(" + persistent({}) + integer(0) + "\x88\x85)NNtR.",
-       "a truth value in a shape"},
+       "a boolean in a shape"},
       {"shape of 65", proto + tensor({0, std::vector<int64_t>(65, 1), std::vector<int64_t>(65, 1), {}}) + ".",
-       "a shape that is none"},
+       "an invalid shape"},
       {"shape and strides differ", proto + tensor({0, {2, 3}, {1}, {}}) + ".", "2 extents with 1 strides"},
-      {"persistent id a text", proto + text("storage") + "Q.", "a persistent id that is no storage"},
-      {"persistent id short", proto + text("storage") + "\x85Q.", "a persistent id that is no storage"},
-      {"persistent id a module", proto + "(" + text("module") + "NNNNtQ.", "a persistent id that is no storage"},
+      {"persistent id a text", proto + text("storage") + "Q.", "a persistent ID that is not a storage"},
+      {"persistent id short", proto + text("storage") + "\x85Q.", "a persistent ID that is not a storage"},
+      {"persistent id a module", proto + "(" + text("module") + "NNNNtQ.", "a persistent ID that is not a storage"},
       {"persistent id of nothing", proto + "Q.", "nothing on the stack"},
       {"storage of no type", proto + "(" + text("storage") + "N" + text("0") + "N" + integer(6) + "tQ.",
        "a storage without type"},
@@ -520,7 +531,7 @@ std::vector<Corrupt> corrupt_pickles() {
       {"storage without a count", proto + "(" + text("storage") + name("torch", "FloatStorage") + text("0") + "NNtQ.",
        "key or count"},
       {"storage of negative count", proto + persistent({.count = -1}) + ".", "a storage of -1 elements"},
-      {"view a text", proto + persistent({.rest = text("v")}) + ".", "a view of a storage that is none"},
+      {"view a text", proto + persistent({.rest = text("v")}) + ".", "an invalid view of a storage"},
       {"view too long", proto + persistent({.rest = "(" + text("v") + "K\3K\4t"}) + ".",
        "a view of 4 elements from 3 in a storage of 6"},
       {"view negative", proto + persistent({.rest = "(" + text("v") + integer(-1) + "K\4t"}) + ".", "from -1"},
@@ -535,33 +546,33 @@ std::vector<Corrupt> corrupt_pickles() {
        "nested more than 100 deep"},
       {"marks only", proto + repeated("(", 100'000), "1 bytes wanted, 0 left"},
       {"lists without end", proto + repeated("]", 100'000), "1 bytes wanted, 0 left"},
-      {"text cut", part(text("weight"), 7), "6 bytes wanted, 2 left"},
-      {"name cut in its module", part(kRebuild, 5), "a name without end"},
-      {"name cut in its attribute", part(kRebuild, 20), "a name without end"},
-      {"number cut", proto + "J\1", "4 bytes wanted, 1 left"},
-      {"float cut", proto + "G\1", "8 bytes wanted, 1 left"},
-      {"memo cut", proto + "}r\1", "4 bytes wanted, 1 left"},
+      {"text truncated", part(text("weight"), 7), "6 bytes wanted, 2 left"},
+      {"name cut in its module", part(kRebuild, 5), "an unterminated name"},
+      {"name cut in its attribute", part(kRebuild, 20), "an unterminated name"},
+      {"number truncated", proto + "J\1", "4 bytes wanted, 1 left"},
+      {"float truncated", proto + "G\1", "8 bytes wanted, 1 left"},
+      {"memo truncated", proto + "}r\1", "4 bytes wanted, 1 left"},
   };
   return cases;
 }
 
-// Values that pickle well and are no checkpoint of ours, or whose tensors do not fit their storage.
+// Valid pickles without a state dictionary, or with tensors that do not fit their storage.
 std::vector<Corrupt> corrupt_values() {
   const auto view = [](View v) { return dict_of("w", tensor(v)); };
   const int64_t huge = int64_t{1} << 62;
   const std::vector<int64_t> square{int64_t{1} << 32, int64_t{1} << 32};
   return {
-      {"None", pickle("N"), "x.pt holds None instead of a dictionary of tensors"},
-      {"a list of tensors", pickle("](" + tensor() + "e"), "holds a list instead"},
-      {"a tensor alone", pickle(tensor()), "holds a tensor instead"},
-      {"an empty dictionary", pickle("}"), "holds no tensors"},
+      {"None", pickle("N"), "x.pt contains None instead of a dictionary of tensors"},
+      {"a list of tensors", pickle("](" + tensor() + "e"), "contains a list instead"},
+      {"a tensor alone", pickle(tensor()), "contains a tensor instead"},
+      {"an empty dictionary", pickle("}"), "has no tensors"},
       {"an epoch", dict_of("epoch", "K\7"),
-       "holds no tensors at its top or under state_dict, model_state_dict, model, net, module (what it holds first is "
+       "has no tensors at the top level or under state_dict, model_state_dict, model, net, module (its first key is "
        "epoch)"},
-      {"an empty state", dict_of("state_dict", "}"), "holds no tensors"},
-      {"tensors elsewhere", dict_of("weights", "}" + text("w") + tensor() + "s"), "holds no tensors"},
-      {"a dictionary in itself", pickle("}q\1" + text("model") + "h\1s"), "holds no tensors"},
-      {"a tensor under a number", pickle("}" + integer(1) + tensor() + "s"), "holds no tensors"},
+      {"an empty state", dict_of("state_dict", "}"), "has no tensors"},
+      {"tensors elsewhere", dict_of("weights", "}" + text("w") + tensor() + "s"), "has no tensors"},
+      {"a dictionary in itself", pickle("}q\1" + text("model") + "h\1s"), "has no tensors"},
+      {"a tensor under a number", pickle("}" + integer(1) + tensor() + "s"), "has no tensors"},
       {"a name twice", pickle("}(" + text("w") + tensor() + text("w") + tensor() + "u"), "it holds \"w\" twice"},
       {"a name that is not UTF-8", pickle("}" + text("\xff") + tensor() + "s"), "is not UTF-8"},
       {"another key", view({.storage = {.key = "9"}}), "the storage 9"},
@@ -600,7 +611,7 @@ std::vector<Corrupt> corrupt_values() {
          for (int i = 0; i < 100; ++i) items += text("w" + std::to_string(i)) + "h\1";
          return pickle(items + "u");
        }(),
-       "with the other tensors"},
+       "with the other non-contiguous tensors"},
   };
 }
 
@@ -608,25 +619,25 @@ std::vector<Corrupt> corrupt_legacy_files() {
   const std::string data = dict_of("w", tensor());
   const std::string storage = little(6, 8) + kSix;
   return {
-      {"empty", "", "begins neither as a zip archive nor with PyTorch's magic number"},
-      {"one byte", "\x80", "begins neither"},
-      {"a picture", "\x89PNG\r\n\x1a\n", "begins neither"},
-      {"a plain pickle", data, "begins neither"},
-      {"a tar", std::string(512, '0'), "begins neither"},
-      {"a magic number cut", kMagic.substr(0, 14), "begins neither"},
-      {"another magic number", "\x80\x02\x8a\x0a" + std::string(10, '1') + ".", "begins neither"},
-      {"magic number only", kMagic, "does not begin with a protocol"},
+      {"empty", "", "neither a zip archive nor a file with PyTorch's magic number"},
+      {"one byte", "\x80", "neither a zip archive"},
+      {"a picture", "\x89PNG\r\n\x1a\n", "neither a zip archive"},
+      {"a plain pickle", data, "neither a zip archive"},
+      {"a tar", std::string(512, '0'), "neither a zip archive"},
+      {"a truncated magic number", kMagic.substr(0, 14), "neither a zip archive"},
+      {"another magic number", "\x80\x02\x8a\x0a" + std::string(10, '1') + ".", "neither a zip archive"},
+      {"magic number only", kMagic, "does not start with a protocol"},
       {"another version", kMagic + pickle("K\7"), "its version is not 1001"},
       {"version a text", kMagic + pickle(text("1001")), "its version is not 1001"},
       {"version hostile", kMagic + pickle(name("os", "system")), "asks for os.system"},
-      {"version only", kMagic + kVersion, "does not begin with a protocol"},
+      {"version only", kMagic + kVersion, "does not start with a protocol"},
       {"big endian", kMagic + kVersion + dict_of("little_endian", "\x89") + data, "its byte order is not little"},
       {"order unknown", kMagic + kVersion + pickle("}") + data, "its byte order is not little"},
       {"order a number", kMagic + kVersion + dict_of("little_endian", "K\1") + data, "its byte order is not little"},
       {"machine a list", kMagic + kVersion + pickle("]") + data, "its byte order is not little"},
       {"machine hostile", kMagic + kVersion + pickle(name("builtins", "eval")), "asks for builtins.eval"},
-      {"machine only", kMagic + kVersion + kMachine, "does not begin with a protocol"},
-      {"no keys", kMagic + kVersion + kMachine + data, "does not begin with a protocol"},
+      {"machine only", kMagic + kVersion + kMachine, "does not start with a protocol"},
+      {"no keys", kMagic + kVersion + kMachine + data, "does not start with a protocol"},
       {"keys a dictionary", legacy(data, pickle("}")), "no list of storages"},
       {"keys of numbers", legacy(data, pickle("](K\1e")), "a storage 1 that no tensor uses"},
       {"keys hostile", legacy(data, pickle(name("os", "system"))), "asks for os.system"},
@@ -637,10 +648,10 @@ std::vector<Corrupt> corrupt_legacy_files() {
       {"no storage", legacy(data, kKeys, ""), "it ends before storage 0"},
       {"half a count", legacy(data, kKeys, storage.substr(0, 7)), "it ends before storage 0"},
       {"a count only", legacy(data, kKeys, storage.substr(0, 8)), "storage 0 of 6 elements in the last 0 bytes"},
-      {"storage cut", legacy(data, kKeys, storage.substr(0, 31)), "storage 0 of 6 elements in the last 23 bytes"},
-      {"a byte behind", legacy(data, kKeys, storage + "x"), "1 bytes are left over"},
+      {"storage truncated", legacy(data, kKeys, storage.substr(0, 31)), "storage 0 of 6 elements in the last 23 bytes"},
+      {"a trailing byte", legacy(data, kKeys, storage + "x"), "1 bytes are left over"},
       {"count too small", legacy(data, kKeys, little(5, 8) + kSix), "4 bytes are left over"},
-      {"count too small, cut", legacy(data, kKeys, little(5, 8) + kSix.substr(4)),
+      {"count too small, truncated", legacy(data, kKeys, little(5, 8) + kSix.substr(4)),
        "should have 6 elements of F32 but has 20"},
       {"count too large", legacy(data, kKeys, little(7, 8) + kSix), "storage 0 of 7 elements"},
       {"count of all ones", legacy(data, kKeys, little(~uint64_t{0}, 8) + kSix), "of 18446744073709551615 elements"},
@@ -649,36 +660,36 @@ std::vector<Corrupt> corrupt_legacy_files() {
   };
 }
 
-void expect_refused(const std::string& what, const std::string& content, const std::string& expected) {
-  const std::string message = complaint(content);
+void expect_rejected(const std::string& what, const std::string& content, const std::string& expected) {
+  const std::string message = error_of(content);
   EXPECT_THAT(message, AllOf(StartsWith("x.pt"), HasSubstr(expected))) << what;
   EXPECT_LT(message.size(), 1000u) << what;
   EXPECT_EQ(message.find('\x1b'), std::string::npos) << what;
 }
 
-TEST(PytorchFile, CorruptFilesAreRefusedInWords) {
+TEST(PytorchFile, RejectsCorruptFiles) {
   const auto archives = corrupt_archives();
   const auto pickles = corrupt_pickles();
   const auto values = corrupt_values();
   const auto legacies = corrupt_legacy_files();
   EXPECT_GE(archives.size() + pickles.size() + values.size() + legacies.size(), 250u);
-  for (const Corrupt& c : archives) expect_refused(c.what, c.content, c.expected);
-  for (const Corrupt& c : legacies) expect_refused(c.what, c.content, c.expected);
+  for (const Corrupt& c : archives) expect_rejected(c.what, c.content, c.expected);
+  for (const Corrupt& c : legacies) expect_rejected(c.what, c.content, c.expected);
   for (const auto* cases : {&pickles, &values})
-    for (const Corrupt& c : *cases) expect_refused(c.what + " in a zip", archive(c.content).bytes, c.expected);
+    for (const Corrupt& c : *cases) expect_rejected(c.what + " in a zip", archive(c.content).bytes, c.expected);
   for (const Corrupt& c : pickles)
-    expect_refused(c.what + " in the older format", kMagic + kVersion + kMachine + c.content, c.expected);
-  for (const Corrupt& c : values) expect_refused(c.what + " in the older format", legacy(c.content), "");
+    expect_rejected(c.what + " in the legacy format", kMagic + kVersion + kMachine + c.content, c.expected);
+  for (const Corrupt& c : values) expect_rejected(c.what + " in the legacy format", legacy(c.content), "");
 }
 
-TEST(PytorchFile, WorkIsBoundedByWhatTheFileJustifies) {
-  EXPECT_THAT(complaint(archive(pickle(repeated("N0", 1'000'001) + "}")).bytes),
+TEST(PytorchFile, BoundsTimeAndMemory) {
+  EXPECT_THAT(error_of(archive(pickle(repeated("N0", 1'000'001) + "}")).bytes),
               HasSubstr("more than 2000000 instructions"));
   // Ten thousand dictionaries, each a copy of the same list of a thousand pairs.
   const std::string pairs = "](" + repeated("NN\x86", 1000) + "eq\0010";
   const std::string copies = repeated(name("collections", "OrderedDict") + "h\1\x85R0", 10'000);
-  EXPECT_THAT(complaint(archive(pickle(pairs + copies + "}")).bytes), HasSubstr("more than 2000000 instructions"));
-  // Tensors that share a storage are not copied: a hundred names cost a hundred names.
+  EXPECT_THAT(error_of(archive(pickle(pairs + copies + "}")).bytes), HasSubstr("more than 2000000 instructions"));
+  // Tensors that share a storage are not copied.
   std::string shared = "}" + tensor() + "q\0010(";
   for (int i = 0; i < 100; ++i) shared += text("w" + std::to_string(i)) + "h\1";
   const PytorchFile file = parsed(archive(pickle(shared + "u")).bytes);
@@ -686,7 +697,7 @@ TEST(PytorchFile, WorkIsBoundedByWhatTheFileJustifies) {
   EXPECT_EQ(file.entries().front().data.data(), file.entries().back().data.data());
 }
 
-TEST(PytorchFile, WhatTheFormatAllowsIsRead) {
+TEST(PytorchFile, ReadsUnusualButValidFiles) {
   const auto reads = [](const View& v) { return floats(parsed(archive(dict_of("w", tensor(v))).bytes).at("w")); };
   EXPECT_THAT(reads({.shape = {3, 2}, .strides = {1, 3}}), ElementsAre(0, 3, 1, 4, 2, 5));
   EXPECT_THAT(reads({.offset = 5, .shape = {}, .strides = {}}), ElementsAre(5));
@@ -696,28 +707,28 @@ TEST(PytorchFile, WhatTheFormatAllowsIsRead) {
   EXPECT_THAT(reads({.shape = std::vector<int64_t>(64, 1), .strides = std::vector<int64_t>(64, 0)}), ElementsAre(0));
 }
 
-TEST(PytorchFile, EveryCutAndEveryFlippedBitIsSafe) {
+TEST(PytorchFile, SurvivesTruncationAndBitFlips) {
   const std::string data = dict_of("w", tensor({.shape = {3, 2}, .strides = {1, 3}}));
-  const Zip wide = archive(data, {{"m/data/0", kSix}}, true);
-  for (const std::string& good : {archive(data).bytes, wide.bytes, legacy(data)}) {
-    ASSERT_EQ(complaint(good), "");
+  const Zip zip64 = archive(data, {{"m/data/0", kSix}}, true);
+  for (const std::string& good : {archive(data).bytes, zip64.bytes, legacy(data)}) {
+    ASSERT_EQ(error_of(good), "");
     for (size_t length = 0; length < good.size(); ++length)
-      EXPECT_THAT(complaint(good.substr(0, length)), StartsWith("x.pt")) << length;
+      EXPECT_THAT(error_of(good.substr(0, length)), StartsWith("x.pt")) << length;
     for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
       std::string flipped = good;
       flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
-      complaint(flipped);  // refused or read (a letter of a name, a byte of data), never a crash
+      error_of(flipped);  // rejected or read (a letter of a name, a byte of data), but no crash
     }
   }
-  // The checksum would hide the pickle from the flips above.
+  // Flips in the pickle itself, with a valid checksum.
   for (size_t bit = 0; bit < 8 * data.size(); ++bit) {
     std::string flipped = data;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
-    complaint(archive(flipped).bytes);
+    error_of(archive(flipped).bytes);
   }
 }
 
-TEST(PytorchFile, EqualsWhatPyTorchWrote) {
+TEST(PytorchFile, MatchesPyTorch) {
   const std::optional<std::string> python = test::python_with("torch");
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
   const test::TempDir folder;

@@ -1,7 +1,7 @@
-"""Checkpoints written by PyTorch itself, and beside each the bytes its tensors should have.
+"""Writes state dictionaries with PyTorch, and the expected tensors of each.
 
     pytorch_reference.py FOLDER   writes NAME.pt for every name in FOLDER/names.txt, and NAME.safetensors: the tensors
-                                  made contiguous by PyTorch, with the metadata "ignored" (names, one a line)
+                                  made contiguous by PyTorch, with the metadata "ignored" (names, one per line)
 """
 import json
 import os
@@ -48,7 +48,7 @@ def views():
 
 
 def cases():
-    """Name, what is saved, the tensors expected, the names ignored."""
+    """Yields name, saved object, expected tensors, ignored names."""
     torch.manual_seed(1)
     kinds = {str(dtype)[6:]: (torch.randn(3, 4) * 40).to(dtype) for dtype in DTYPES if dtype != torch.uint8}
     kinds["uint8"] = torch.arange(7, dtype=torch.uint8)

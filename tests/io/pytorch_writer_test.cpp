@@ -27,7 +27,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Tensors together with their bytes.
+// Tensors that own their data.
 struct Tensors {
   std::deque<std::vector<uint8_t>> bytes;
   std::vector<TensorEntry> entries;
@@ -43,7 +43,7 @@ struct Tensors {
   }
 };
 
-// Every type, no dimensions, none of the elements, names of all kinds and numbers of all lengths in the pickle.
+// Every type, scalars, empty tensors, unusual names, and integers of all pickled lengths.
 Tensors sample() {
   Tensors tensors;
   for (const DType dtype : {DType::F64, DType::F32, DType::F16, DType::BF16, DType::I64, DType::I32, DType::I16,
@@ -70,14 +70,14 @@ void expect_equal(const std::vector<TensorEntry>& got, const std::vector<TensorE
   }
 }
 
-// Runs a program of Python's given as text.
+// Runs a Python program given as source.
 bool python_runs(const std::string& python, const std::string& program, const std::vector<std::string>& arguments) {
   std::string command = test::shell_quoted(python) + " -c " + test::shell_quoted(program);
   for (const std::string& argument : arguments) command += " " + test::shell_quoted(argument);
   return std::system(command.c_str()) == 0;
 }
 
-TEST(PytorchWriter, WhatIsWrittenIsReadInTheSameOrder) {
+TEST(PytorchWriter, RoundTripsInOrder) {
   const test::TempDir folder;
   const Tensors tensors = sample();
   write_state_dict(folder / "m.pt", tensors.entries);
@@ -94,7 +94,7 @@ TEST(PytorchWriter, BytesDependOnTheTensorsOnly) {
   EXPECT_EQ(read_file(folder / "m.pt"), read_file(folder / "other name.pth"));
 }
 
-TEST(PytorchWriter, StoragesBeginAtMultiplesOf64Bytes) {
+TEST(PytorchWriter, AlignsStoragesTo64Bytes) {
   const test::TempDir folder;
   const Tensors tensors = sample();
   write_state_dict(folder / "m.pt", tensors.entries);
@@ -110,7 +110,7 @@ TEST(PytorchWriter, StoragesBeginAtMultiplesOf64Bytes) {
   EXPECT_EQ(text("archive/byteorder"), "little");
 }
 
-TEST(PytorchWriter, MistakesAreOurBugs) {
+TEST(PytorchWriter, RejectsInvalidEntries) {
   const test::TempDir folder;
   const auto write = [&](const std::vector<TensorEntry>& entries) { write_state_dict(folder / "m.pt", entries); };
   const std::vector<uint8_t> four(4);
@@ -127,7 +127,7 @@ TEST(PytorchWriter, MistakesAreOurBugs) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(PytorchWriter, PythonFindsTheArchiveWhole) {
+TEST(PytorchWriter, PythonReadsTheArchive) {
   const auto python = test::python_with("zipfile");
   if (!python) GTEST_SKIP() << "skipped: no python3";
   const test::TempDir folder;
@@ -143,14 +143,14 @@ for path in sys.argv[1:]:
   EXPECT_TRUE(python_runs(*python, program, {folder / "m.pt", folder / "none.pt"}));
 }
 
-TEST(PytorchWriter, PyTorchLoadsTheWeightsOnly) {
+TEST(PytorchWriter, PyTorchLoadsWithWeightsOnly) {
   const auto python = test::python_with("torch");
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
   const test::TempDir folder;
   const Tensors tensors = sample();
   write_state_dict(folder / "m.pt", tensors.entries);
   write_state_dict(folder / "none.pt", {});
-  // Python lists what it loaded: a line of type, shape and name, and the bytes.
+  // Lists the loaded tensors: a line with type, shape and name, and the data.
   const std::string program = R"(
 import collections, sys, torch
 state = torch.load(sys.argv[1], weights_only=True)
@@ -176,7 +176,7 @@ with open(sys.argv[3], "wb") as out:
   EXPECT_TRUE(read_text(folder / "listed") == expected);
 }
 
-// Memory that costs nothing until something is written to it.
+// Zero-filled memory that is allocated on first write.
 struct Zeros {
   explicit Zeros(size_t length)
       : size(length),
@@ -189,8 +189,8 @@ struct Zeros {
   uint8_t* data;
 };
 
-// Written to a pipe, so that the disk need not hold it.
-TEST(PytorchWriter, BeyondFourGibibytesTheArchiveIsZip64) {
+// Written to a pipe, so that it needs no disk space.
+TEST(PytorchWriter, UsesZip64BeyondFourGibibytes) {
   constexpr size_t kLarge = (size_t{1} << 32) + 5;
   const Zeros weights(kLarge);
   const Zeros copy(kLarge + 65536);

@@ -1,7 +1,7 @@
-"""An independent reader and writer of safetensors, from the format's description, with json, struct and numpy alone.
+"""A reference implementation of safetensors with json, struct and numpy.
 
     safetensors_reference.py write OUT.safetensors   writes the file that `expected` describes
-    safetensors_reference.py check IN.safetensors    compares a file with `expected`; fails where they differ
+    safetensors_reference.py check IN.safetensors    compares a file with `expected`; fails if they differ
 """
 import json
 import struct
@@ -25,7 +25,7 @@ def expected():
 
 
 def write(path):
-    # Not the order our own writer would choose, and no padding: both are allowed.
+    # Another order than our writer's, and no padding: both are valid.
     header, offset, blob = {}, 0, b""
     for name, (dtype, array) in reversed(list(expected().items())):
         data = array.tobytes()
@@ -51,14 +51,14 @@ def check(path):
     covered = 0
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
-        assert begin == covered, f"{name} begins at {begin} where {covered} was due"
+        assert begin == covered, f"{name} starts at {begin} instead of {covered}"
         covered = end
         dtype, array = want[name]
         got = np.frombuffer(data[begin:end], DTYPES[entry["dtype"]]).reshape(entry["shape"])
         assert entry["dtype"] == dtype and got.shape == array.shape, f"{name} has another type or shape"
         assert (8 + length + begin) % array.itemsize == 0, f"{name} is not aligned"
         assert np.array_equal(got, array), f"{name} has other values"
-    assert covered == len(data), "bytes at the end belong to no tensor"
+    assert covered == len(data), "trailing bytes after the last tensor"
 
 
 if __name__ == "__main__":

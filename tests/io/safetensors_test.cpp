@@ -42,7 +42,7 @@ std::vector<uint8_t> file_of(const std::string& header, size_t data, std::option
   return bytes;
 }
 
-std::string complaint(std::vector<uint8_t> bytes) {
+std::string error_of(std::vector<uint8_t> bytes) {
   try {
     SafetensorsFile::parse(std::move(bytes), "x.safetensors");
   } catch (const InputError& error) {
@@ -51,7 +51,7 @@ std::string complaint(std::vector<uint8_t> bytes) {
   return "";
 }
 
-TEST_F(Safetensors, WhatIsWrittenIsRead) {
+TEST_F(Safetensors, RoundTrips) {
   const auto weight = bytes_of<float>({1, 2, 3, 4, 5, 6});
   const auto count = bytes_of<int64_t>({-7});
   const auto mask = bytes_of<uint8_t>({1, 0, 1});
@@ -73,7 +73,7 @@ TEST_F(Safetensors, WhatIsWrittenIsRead) {
   EXPECT_THROW((void)file.at("other"), InputError);
 }
 
-TEST_F(Safetensors, BytesDoNotDependOnTheOrderGiven) {
+TEST_F(Safetensors, BytesDoNotDependOnTheOrder) {
   const auto a = bytes_of<float>({1, 2});
   const auto b = bytes_of<uint8_t>({9});
   const auto c = bytes_of<double>({3});
@@ -89,7 +89,7 @@ TEST_F(Safetensors, BytesDoNotDependOnTheOrderGiven) {
   EXPECT_EQ((read_file(at("1")).size() - 17) % 8, 0u);
 }
 
-TEST_F(Safetensors, AMovedFileKeepsItsTensors) {
+TEST_F(Safetensors, MovedFilesKeepTheirTensors) {
   const auto weight = bytes_of<float>({1.5F});
   write_safetensors(at("m"), std::vector<TensorEntry>{{"w", DType::F32, {1}, weight}});
   SafetensorsFile first = SafetensorsFile::read(at("m"));
@@ -99,14 +99,14 @@ TEST_F(Safetensors, AMovedFileKeepsItsTensors) {
   EXPECT_EQ(value, 1.5F);
 }
 
-TEST_F(Safetensors, AFileWithoutTensorsIsAFile) {
+TEST_F(Safetensors, ReadsFilesWithoutTensors) {
   write_safetensors(at("m"), {});
   EXPECT_TRUE(SafetensorsFile::read(at("m")).entries().empty());
-  EXPECT_EQ(complaint(file_of("{}", 0)), "");
-  EXPECT_EQ(complaint(file_of("{}      ", 0)), "");
+  EXPECT_EQ(error_of(file_of("{}", 0)), "");
+  EXPECT_EQ(error_of(file_of("{}      ", 0)), "");
 }
 
-TEST_F(Safetensors, TypesHaveTheFormatsNamesAndSizes) {
+TEST_F(Safetensors, KnowsNamesAndSizesOfTypes) {
   const std::pair<const char*, size_t> expected[] = {{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8},
                                                      {"I32", 4}, {"I16", 2}, {"I8", 1},  {"U8", 1},   {"BOOL", 1}};
   for (const auto& [name, size] : expected) {
@@ -118,7 +118,7 @@ TEST_F(Safetensors, TypesHaveTheFormatsNamesAndSizes) {
   EXPECT_EQ(dtype_named("f32"), std::nullopt);
 }
 
-TEST_F(Safetensors, MistakesOfTheWriterAreOurBugs) {
+TEST_F(Safetensors, WriterRejectsInvalidEntries) {
   const auto four = bytes_of<float>({1});
   using Entries = std::vector<TensorEntry>;
   EXPECT_THROW(write_safetensors(at("m"), Entries{{"a", DType::F32, {2}, four}}), std::logic_error);
@@ -130,21 +130,21 @@ TEST_F(Safetensors, MistakesOfTheWriterAreOurBugs) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
-TEST_F(Safetensors, TheErrorNamesTheFileAndTheNumbers) {
-  EXPECT_THAT(complaint(file_of("{}", 4086, 8589934592)),
+TEST_F(Safetensors, ErrorsNameTheFileAndTheNumbers) {
+  EXPECT_THAT(error_of(file_of("{}", 4086, 8589934592)),
               ::testing::StartsWith("x.safetensors is not a safetensors file (header length 8,589,934,592 but the file "
                                     "has 4,096 bytes); "));
-  EXPECT_THAT(complaint(file_of(R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,20]}})", 20)),
+  EXPECT_THAT(error_of(file_of(R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,20]}})", 20)),
               HasSubstr("tensor \"w\" of F32 [2, 3] has 20 bytes"));
   EXPECT_THROW(SafetensorsFile::read(at("none")), InputError);
 }
 
-// One tensor "w" with these three fields.
+// The header of one tensor "w".
 std::string tensor(const std::string& dtype, const std::string& shape, const std::string& offsets) {
   return R"({"w":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
 }
 
-// Two tensors "a" and "b" of U8 with these extents and offsets.
+// The header of two U8 tensors "a" and "b".
 std::string two(int a, const std::string& offsets_a, int b, const std::string& offsets_b) {
   const auto entry = [](int extent, const std::string& offsets) {
     return R"({"dtype":"U8","shape":[)" + std::to_string(extent) + R"(],"data_offsets":)" + offsets + "}";
@@ -171,7 +171,7 @@ std::vector<Corrupt> corrupt_files() {
   return {
       {"empty", {}, "0 bytes, too few"},
       {"seven bytes", std::vector<uint8_t>(7), "7 bytes, too few"},
-      {"length only, zero", std::vector<uint8_t>(8), "does not begin with {"},
+      {"length only, zero", std::vector<uint8_t>(8), "does not start with {"},
       {"length only", file_of("", 0, 2), "header length 2 but the file has 8 bytes"},
       {"length one too long", file_of(good, 0, good.size() + 1), "header length"},
       {"length of the whole file", file_of(good, 4, good.size() + 12), "header length"},
@@ -180,14 +180,14 @@ std::vector<Corrupt> corrupt_files() {
       {"length of the sign bit", file_of(good, 4, uint64_t{1} << 63), "header length"},
       {"length one too short", file_of(good, 4, good.size() - 1), "not JSON"},
       {"length too long, into the data", file_of(good, 4, good.size() + 4), "not JSON"},
-      {"length zero", file_of(good, 4, 0), "does not begin with {"},
+      {"length zero", file_of(good, 4, 0), "does not start with {"},
       {"header beyond 100 MB", file_of(std::string(100'000'001, ' '), 0), "header length 100,000,001, more than"},
-      {"a picture", file_of("\x89PNG\r\n\x1a\n", 20), "does not begin with {"},
+      {"a picture", file_of("\x89PNG\r\n\x1a\n", 20), "does not start with {"},
       {"a zip", {'P', 'K', 3, 4, 0, 0, 0, 0, 0, 0}, "header length"},
-      {"a space first", file_of(" " + good, 4), "does not begin with {"},
-      {"a byte order mark", file_of("\xEF\xBB\xBF" + good, 4), "does not begin with {"},
-      {"a list", file_of("[]", 0), "does not begin with {"},
-      {"a null", file_of("null", 0), "does not begin with {"},
+      {"a space first", file_of(" " + good, 4), "does not start with {"},
+      {"a byte order mark", file_of("\xEF\xBB\xBF" + good, 4), "does not start with {"},
+      {"a list", file_of("[]", 0), "does not start with {"},
+      {"a null", file_of("null", 0), "does not start with {"},
       {"an open object", file_of("{", 0), "not JSON"},
       {"an open text", file_of("{\"w", 0), "not JSON"},
       {"two objects", file_of("{}{}", 0), "not JSON"},
@@ -197,20 +197,20 @@ std::vector<Corrupt> corrupt_files() {
       {"a zero byte", file_of(zero_byte, 4), "a zero byte in its header"},
       {"not UTF-8", file_of("{\"\xff\":1}", 0), "not JSON"},
       {"half a surrogate", file_of(R"({"\ud800":1})", 0), "not JSON"},
-      {"deep lists", file_of("{\"w\":" + deep, 0), "a list where the header has none"},
-      {"deep lists in a shape", file_of(tensor(kU8, deep, "[0,4]"), 4), "a list where tensor \"w\" has none"},
-      {"an object in a tensor", file_of(tensor("{}", "[4]", "[0,4]"), 4), "an object where tensor \"w\" has none"},
-      {"an object in a shape", file_of(tensor(kU8, "[{}]", "[0,4]"), 4), "an object where"},
-      {"a tensor that is a number", file_of("{\"w\":3}", 0), "the number 3 where the header has none"},
-      {"a tensor that is a text", file_of("{\"w\":\"F32\"}", 0), "a text where the header has none"},
+      {"deep lists", file_of("{\"w\":" + deep, 0), "an unexpected list in the header"},
+      {"deep lists in a shape", file_of(tensor(kU8, deep, "[0,4]"), 4), "an unexpected list in tensor \"w\""},
+      {"an object in a tensor", file_of(tensor("{}", "[4]", "[0,4]"), 4), "an unexpected object in tensor \"w\""},
+      {"an object in a shape", file_of(tensor(kU8, "[{}]", "[0,4]"), 4), "an unexpected object in"},
+      {"a tensor that is a number", file_of("{\"w\":3}", 0), "the unexpected number 3 in the header"},
+      {"a tensor that is a text", file_of("{\"w\":\"F32\"}", 0), "an unexpected string in the header"},
       {"a tensor that is null", file_of("{\"w\":null}", 0), "a null in the header"},
-      {"a tensor that is true", file_of("{\"w\":true}", 0), "a truth value in the header"},
+      {"a tensor that is true", file_of("{\"w\":true}", 0), "a boolean in the header"},
       {"a tensor without fields", file_of("{\"w\":{}}", 0), "tensor \"w\" lacks"},
       {"no dtype", file_of(R"({"w":{"shape":[4],"data_offsets":[0,4]}})", 4), "lacks dtype"},
       {"no shape", file_of(R"({"w":{"dtype":"U8","data_offsets":[0,4]}})", 4), "lacks dtype, shape"},
       {"no offsets", file_of(R"({"w":{"dtype":"U8","shape":[4]}})", 4), "or data_offsets"},
       {"an unknown field", file_of(R"({"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4],"x":"y"}})", 4),
-       "a field \"x\" the format does not know"},
+       "an unknown field \"x\""},
       {"dtype twice", file_of(R"({"w":{"dtype":"U8","dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 4),
        "has dtype twice"},
       {"shape twice", file_of(R"({"w":{"dtype":"U8","shape":[4],"shape":[4],"data_offsets":[0,4]}})", 4),
@@ -224,19 +224,19 @@ std::vector<Corrupt> corrupt_files() {
        "two entries are named"},
       {"metadata twice", file_of(R"({"__metadata__":{},"__metadata__":{}})", 0), "two entries are named"},
       {"a metadata key twice", file_of(R"({"__metadata__":{"a":"1","a":"2"}})", 0), "the metadata holds \"a\" twice"},
-      {"metadata with a number", file_of(R"({"__metadata__":{"a":1}})", 0), "the number 1 where the metadata has none"},
-      {"metadata with a list", file_of(R"({"__metadata__":{"a":[]}})", 0), "a list where the metadata has none"},
-      {"metadata with an object", file_of(R"({"__metadata__":{"a":{}}})", 0), "an object where the metadata has none"},
+      {"metadata with a number", file_of(R"({"__metadata__":{"a":1}})", 0), "the unexpected number 1 in the metadata"},
+      {"metadata with a list", file_of(R"({"__metadata__":{"a":[]}})", 0), "an unexpected list in the metadata"},
+      {"metadata with an object", file_of(R"({"__metadata__":{"a":{}}})", 0), "an unexpected object in the metadata"},
       {"metadata with null", file_of(R"({"__metadata__":{"a":null}})", 0), "a null in the metadata"},
-      {"metadata that is a text", file_of(R"({"__metadata__":"a"})", 0), "a text where the header has none"},
+      {"metadata that is a text", file_of(R"({"__metadata__":"a"})", 0), "an unexpected string in the header"},
       {"an unknown dtype", file_of(tensor(R"("F8_E4M3")", "[4]", "[0,4]"), 4), "the unknown type \"F8_E4M3\""},
       {"dtype in small letters", file_of(tensor(R"("u8")", "[4]", "[0,4]"), 4), "the unknown type \"u8\""},
       {"an empty dtype", file_of(tensor(R"("")", "[4]", "[0,4]"), 4), "the unknown type \"\""},
-      {"dtype a number", file_of(tensor("1", "[4]", "[0,4]"), 4), "the number 1 where tensor \"w\" has none"},
-      {"dtype a list", file_of(tensor("[]", "[4]", "[0,4]"), 4), "a list where tensor \"w\" has none"},
-      {"shape a number", file_of(tensor(kU8, "4", "[0,4]"), 4), "the number 4 where"},
-      {"shape a text", file_of(tensor(kU8, R"("4")", "[0,4]"), 4), "a text where"},
-      {"shape of texts", file_of(tensor(kU8, R"(["4"])", "[0,4]"), 4), "a text where"},
+      {"dtype a number", file_of(tensor("1", "[4]", "[0,4]"), 4), "the unexpected number 1 in tensor \"w\""},
+      {"dtype a list", file_of(tensor("[]", "[4]", "[0,4]"), 4), "an unexpected list in tensor \"w\""},
+      {"shape a number", file_of(tensor(kU8, "4", "[0,4]"), 4), "the unexpected number 4 in"},
+      {"shape a text", file_of(tensor(kU8, R"("4")", "[0,4]"), 4), "an unexpected string in"},
+      {"shape of texts", file_of(tensor(kU8, R"(["4"])", "[0,4]"), 4), "an unexpected string in"},
       {"shape negative", file_of(tensor(kU8, "[-4]", "[0,4]"), 4), "the negative number -4"},
       {"shape with a fraction", file_of(tensor(kU8, "[4.0]", "[0,4]"), 4), "the number 4.0 in"},
       {"shape with an exponent", file_of(tensor(kU8, "[4e0]", "[0,4]"), 4), "the number 4e0 in"},
@@ -247,7 +247,8 @@ std::vector<Corrupt> corrupt_files() {
       {"an extent of zero with bytes", file_of(tensor(kU8, "[4,0]", "[0,4]"), 4), "of U8 [4, 0] has 4 bytes"},
       {"an extent beyond int64", file_of(tensor(kU8, "[9223372036854775808]", "[0,4]"), 4),
        "an extent of 9223372036854775808"},
-      {"an extent beyond uint64", file_of(tensor(kU8, "[18446744073709551616]", "[0,4]"), 4), "whole one in range"},
+      {"an extent beyond uint64", file_of(tensor(kU8, "[18446744073709551616]", "[0,4]"), 4),
+       "not an integer in range"},
       {"a product that wraps to 4", file_of(tensor(R"("F32")", "[4611686018427387905]", "[0,4]"), 4), "has 4 bytes"},
       {"a product that wraps to 0", file_of(tensor(kU8, "[4294967296,4294967296]", "[0,0]"), 0), "has 0 bytes"},
       {"a product that wraps before a zero", file_of(tensor(kU8, "[4294967296,4294967296,0]", "[0,0]"), 0),
@@ -260,26 +261,26 @@ std::vector<Corrupt> corrupt_files() {
       {"offsets swapped", file_of(tensor(kU8, "[4]", "[4,0]"), 4), "lies at bytes 4 to 0 of 4"},
       {"offsets beyond the end", file_of(tensor(kU8, "[4]", "[1,5]"), 4), "lies at bytes 1 to 5 of 4"},
       {"offsets far beyond", file_of(tensor(kU8, "[4]", "[18446744073709551611,18446744073709551615]"), 4), "lies at"},
-      {"offsets into a cut file", file_of(good, 3), "lies at bytes 0 to 4 of 3"},
+      {"offsets into a truncated file", file_of(good, 3), "lies at bytes 0 to 4 of 3"},
       {"no data at all", file_of(good, 0), "lies at bytes 0 to 4 of 0"},
-      {"a gap first", file_of(tensor(kU8, "[3]", "[1,4]"), 4), "begins at byte 1 where 0 was due"},
+      {"a gap first", file_of(tensor(kU8, "[3]", "[1,4]"), 4), "starts at byte 1 instead of 0"},
       {"a byte left over", file_of(good, 5), "its tensors end at byte 4 of 5"},
       {"data without tensors", file_of("{}", 1), "its tensors end at byte 0 of 1"},
-      {"a gap between", file_of(two(2, "[0,2]", 1, "[3,4]"), 4), "\"b\" begins at byte 3 where 2 was due"},
-      {"an overlap", file_of(two(3, "[0,3]", 2, "[2,4]"), 4), "\"b\" begins at byte 2 where 3 was due"},
-      {"the same place", file_of(two(4, "[0,4]", 4, "[0,4]"), 4), "\"b\" begins at byte 0 where 4 was due"},
-      {"one within the other", file_of(two(4, "[0,4]", 2, "[1,3]"), 4), "\"b\" begins at byte 1 where 4 was due"},
-      {"an empty tensor within", file_of(two(4, "[0,4]", 0, "[2,2]"), 4), "\"b\" begins at byte 2 where 4 was due"},
+      {"a gap between", file_of(two(2, "[0,2]", 1, "[3,4]"), 4), "\"b\" starts at byte 3 instead of 2"},
+      {"an overlap", file_of(two(3, "[0,3]", 2, "[2,4]"), 4), "\"b\" starts at byte 2 instead of 3"},
+      {"the same range", file_of(two(4, "[0,4]", 4, "[0,4]"), 4), "\"b\" starts at byte 0 instead of 4"},
+      {"one within the other", file_of(two(4, "[0,4]", 2, "[1,3]"), 4), "\"b\" starts at byte 1 instead of 4"},
+      {"an empty tensor within", file_of(two(4, "[0,4]", 0, "[2,2]"), 4), "\"b\" starts at byte 2 instead of 4"},
       {"an empty tensor beyond", file_of(two(4, "[0,4]", 0, "[5,5]"), 4), "lies at bytes 5 to 5 of 4"},
-      {"a name with an escape sequence", file_of(R"({"\u001b[2J":3})", 0), "the number 3"},
+      {"a name with an escape sequence", file_of(R"({"\u001b[2J":3})", 0), "the unexpected number 3"},
   };
 }
 
-TEST_F(Safetensors, CorruptFilesAreRefusedInWords) {
+TEST_F(Safetensors, RejectsCorruptFiles) {
   const std::vector<Corrupt> cases = corrupt_files();
   EXPECT_GE(cases.size(), 60u);
   for (const Corrupt& c : cases) {
-    const std::string message = complaint(c.bytes);
+    const std::string message = error_of(c.bytes);
     EXPECT_THAT(message,
                 AllOf(::testing::StartsWith("x.safetensors is not a safetensors file ("), HasSubstr(c.expected)))
         << c.what;
@@ -288,30 +289,30 @@ TEST_F(Safetensors, CorruptFilesAreRefusedInWords) {
   }
 }
 
-TEST_F(Safetensors, WhatTheFormatAllowsIsRead) {
+TEST_F(Safetensors, ReadsUnusualButValidFiles) {
   for (const std::string& header :
        {tensor(R"("U8")", "[4]", "[0,4]"), tensor(R"("F32")", "[]", "[0,4]"), tensor(R"("F16")", "[1,2,1]", "[0,4]"),
         two(4, "[0,4]", 0, "[4,4]"), two(0, "[0,0]", 4, "[0,4]"), two(1, "[3,4]", 3, "[0,3]"),
         R"({"__metadata__":{},"":{"data_offsets":[0,4],"shape":[4],"dtype":"BOOL"}})" + std::string("   \n")})
-    EXPECT_EQ(complaint(file_of(header, 4)), "") << header;
+    EXPECT_EQ(error_of(file_of(header, 4)), "") << header;
 }
 
-TEST_F(Safetensors, EveryCutAndEveryFlippedBitIsSafe) {
+TEST_F(Safetensors, SurvivesTruncationAndBitFlips) {
   const auto a = bytes_of<float>({1, 2, 3});
   const auto b = bytes_of<uint8_t>({1, 2, 3});
   write_safetensors(at("m"), std::vector<TensorEntry>{{"a", DType::F32, {3}, a}, {"b", DType::U8, {3}, b}},
                     {{"k", "v"}});
   const std::vector<uint8_t> good = read_file(at("m"));
   for (size_t length = 0; length < good.size(); ++length)
-    EXPECT_NE(complaint({good.begin(), good.begin() + static_cast<ptrdiff_t>(length)}), "") << length;
+    EXPECT_NE(error_of({good.begin(), good.begin() + static_cast<ptrdiff_t>(length)}), "") << length;
   for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
     std::vector<uint8_t> flipped = good;
     flipped[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
-    complaint(std::move(flipped));  // refused or read (a letter of a name, a byte of data), never a crash
+    error_of(std::move(flipped));  // rejected or read (a letter of a name, a byte of data), but no crash
   }
 }
 
-TEST_F(Safetensors, AnIndependentImplementationAgrees) {
+TEST_F(Safetensors, AgreesWithTheReferenceImplementation) {
   const std::optional<std::string> python = tributary::test::python_with("numpy");
   if (!python) GTEST_SKIP() << "no python3 that imports numpy";
   const std::string script = "tests/io/safetensors_reference.py";

@@ -16,7 +16,7 @@
 namespace tributary {
 namespace {
 
-// A launch of shells that run `script`; long graces, so that no test passes by them.
+// A launch of shells that run `script`. The grace periods are too long for a test to pass by timeout.
 Launch shells(int64_t processes, const std::string& script) {
   Launch plan;
   plan.processes = processes;
@@ -26,44 +26,44 @@ Launch shells(int64_t processes, const std::string& script) {
   return plan;
 }
 
-TEST(Launch, TellsEveryProcessItsPlace) {
+TEST(Launch, SetsTheEnvironmentOfEveryRank) {
   const test::TempDir folder;
   unsetenv("OMP_NUM_THREADS");
-  const std::string file = folder / "place$RANK";
+  const std::string file = folder / "rank$RANK";
   EXPECT_EQ(launch(shells(3, "echo $LOCAL_RANK of $WORLD_SIZE at $MASTER_ADDR with $OMP_NUM_THREADS threads >" + file)),
             0);
   for (const std::string rank : {"0", "1", "2"})
-    EXPECT_THAT(test::file_text(folder / ("place" + rank)),
+    EXPECT_THAT(test::file_text(folder / ("rank" + rank)),
                 testing::MatchesRegex(rank + " of 3 at 127.0.0.1 with [1-9][0-9]* threads\n"));
   ASSERT_EQ(launch(shells(2, "echo $MASTER_PORT >>" + (folder / "ports"))), 0);
   const std::string ports = test::file_text(folder / "ports");
   EXPECT_EQ(ports.substr(0, ports.size() / 2), ports.substr(ports.size() / 2));
 }
 
-TEST(Launch, LeavesAGivenNumberOfThreadsAlone) {
+TEST(Launch, KeepsOmpNumThreads) {
   const test::TempDir folder;
   setenv("OMP_NUM_THREADS", "7", 1);
   EXPECT_EQ(launch(shells(2, "test $OMP_NUM_THREADS = 7")), 0);
   unsetenv("OMP_NUM_THREADS");
 }
 
-TEST(Launch, GivesTheOutputToRankZeroOnly) {
+TEST(Launch, OnlyRankZeroHasStandardOutput) {
   testing::internal::CaptureStdout();
   launch(shells(3, "echo from $RANK"));
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "from 0\n");
 }
 
-TEST(Launch, EndsWithTheCodeOfTheOneThatFailed) {
+TEST(Launch, ReturnsTheExitCodeOfTheFailedRank) {
   EXPECT_EQ(launch(shells(3, "test $RANK != 1 || exit 3")), 3);
   EXPECT_EQ(launch(shells(2, "test $RANK != 1 || kill -KILL $$")), 128 + SIGKILL);
 }
 
-TEST(Launch, DoesNotTakeTheOneThatLostAPeerForTheCause) {
+TEST(Launch, IgnoresTheExitCodeOfRanksThatLostAPeer) {
   setenv("TRIBUTARY_LAUNCHED", "1", 1);
   const std::string code = std::to_string(exit_code_for_lost_peer());
   unsetenv("TRIBUTARY_LAUNCHED");
   EXPECT_EQ(exit_code_for_lost_peer(), kWorkEnded);
-  // Rank 0 ends first, as rank 1 sees from the pipe that only rank 0 writes to.
+  // Rank 0 exits first: rank 1 waits for the end of the pipe.
   const test::TempDir folder;
   const std::string pipe = folder / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -73,8 +73,8 @@ TEST(Launch, DoesNotTakeTheOneThatLostAPeerForTheCause) {
   EXPECT_EQ(launch(shells(2, "exit " + code)), kWorkEnded);
 }
 
-TEST(Launch, PassesSignalsOn) {
-  // Both ranks are ready when the second letter has come; then rank 0 asks the parent to stop.
+TEST(Launch, ForwardsSignals) {
+  // When both ranks are ready, rank 0 signals the parent.
   for (const int signal : {SIGTERM, SIGINT}) {
     const test::TempDir folder;
     const std::string pipe = folder / "pipe", name = signal == SIGTERM ? "TERM" : "INT";
@@ -88,17 +88,17 @@ TEST(Launch, PassesSignalsOn) {
   }
 }
 
-TEST(Launch, MakesTheOthersEndWhenOneFailed) {
+TEST(Launch, TerminatesTheOthersAfterAFailure) {
   Launch plan = shells(2, "test $RANK = 1 && exit 5; exec sleep 600");
   plan.grace = 0.1;
   EXPECT_EQ(launch(plan), 5);
-  // One that will not hear.
+  // A rank that ignores SIGTERM.
   plan = shells(2, "test $RANK = 1 && exit 5; trap '' TERM; while :; do sleep 600; done");
   plan.grace = plan.last_grace = 0.1;
   EXPECT_EQ(launch(plan), 5);
 }
 
-TEST(Launch, LeavesNobodyBehindWhenItIsKilled) {
+TEST(Launch, LeavesNoProcessesWhenItIsKilled) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
   const pid_t parent = fork();
@@ -107,7 +107,7 @@ TEST(Launch, LeavesNobodyBehindWhenItIsKilled) {
     _exit(launch(shells(3, "echo >&2; exec sleep 600")));
   }
   close(ends[1]);
-  // Each says that it runs; the pipe ends when the last of them has ended.
+  // Each rank writes one byte; the pipe is closed when the last rank has exited.
   char letter = 0;
   for (int i = 0; i < 3; ++i) ASSERT_EQ(read(ends[0], &letter, 1), 1);
   kill(parent, SIGKILL);
@@ -119,7 +119,7 @@ TEST(Launch, LeavesNobodyBehindWhenItIsKilled) {
   EXPECT_TRUE(WIFSIGNALED(status));
 }
 
-TEST(Launch, OfThisProgramHasItsArguments) {
+TEST(Launch, OwnLaunchHasTheArgumentsOfThisProgram) {
   const Launch plan = own_launch(4);
   EXPECT_EQ(plan.processes, 4);
   EXPECT_EQ(access(plan.program.c_str(), X_OK), 0);

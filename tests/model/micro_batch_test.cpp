@@ -1,4 +1,4 @@
-// A pass in pieces against one pass, and against the pieces by hand.
+// Passes in micro-batches compared with one whole pass, and with micro-batches run by hand.
 #include "tributary/model/micro_batch.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ struct Pass {
   std::vector<Tensor> gradients;
 };
 
-// Features of `x`, and the gradient of a loss that mixes all rows.
+// Features of `x`, and the parameter gradients of a loss that depends on all rows at once.
 Pass pass(SourceModel& model, const Tensor& x) {
   DropoutStream dropout_stream(Random(3), torch::kCPU);
   const Tensor features = model.features(x, &dropout_stream);
@@ -30,7 +30,7 @@ Pass pass(SourceModel& model, const Tensor& x) {
   return result;
 }
 
-TEST(Pieces, WithoutBatchNormAreTheWholeBatch) {
+TEST(MicroBatch, EqualsTheWholeBatchWithoutBatchNorm) {
   const Tensor x = test::normals({10, 3, 32, 32}, 5);
   SourceModel model(test::small_info("lenet"), Random(1));
   const Pass whole = pass(model, x);
@@ -46,7 +46,7 @@ TEST(Pieces, WithoutBatchNormAreTheWholeBatch) {
   }
 }
 
-TEST(Pieces, TakeTheirOwnStatisticsAndMoveTheRunningOnesOnceEach) {
+TEST(MicroBatch, UsesItsOwnStatisticsAndUpdatesRunningStatisticsOnce) {
   const Tensor x = test::normals({6, 3, 32, 32}, 5);
   SourceModel split(test::small_info("dtn"), Random(1)), by_hand(test::small_info("dtn"), Random(1));
   set_micro_batch(split, 3);
@@ -69,13 +69,13 @@ TEST(Pieces, TakeTheirOwnStatisticsAndMoveTheRunningOnesOnceEach) {
     EXPECT_TRUE(torch::allclose(ours[i].value.grad(), theirs[i].value.grad(), 1e-5, 1e-6)) << ours[i].name;
   const NamedTensors now = split.state(), hand = by_hand.state();
   for (size_t i = 0; i < now.size(); ++i) {
-    EXPECT_TRUE(torch::equal(now[i].value, after_forward[i].value)) << now[i].name << " moved on the way back";
+    EXPECT_TRUE(torch::equal(now[i].value, after_forward[i].value)) << now[i].name << " changed in the backward pass";
     if (now[i].name.ends_with("num_batches_tracked")) continue;
     EXPECT_TRUE(torch::equal(now[i].value, hand[i].value)) << now[i].name;
   }
 }
 
-TEST(Pieces, EvaluateAsTheWholeBatch) {
+TEST(MicroBatch, EqualsTheWholeBatchInEvaluation) {
   const Tensor x = test::normals({7, 3, 32, 32}, 5);
   SourceModel model(test::small_info("dtn"), Random(1));
   torch::NoGradGuard no_grad;
@@ -84,23 +84,23 @@ TEST(Pieces, EvaluateAsTheWholeBatch) {
   EXPECT_TRUE(torch::allclose(model.features(x), whole, 1e-5, 1e-6));
 }
 
-TEST(LessMemory, HalvesThePiecesUntilItWorks) {
-  std::vector<int64_t> tried, told;
-  const auto attempt = [&](int64_t enough) {
+TEST(MemoryRetry, HalvesTheMicroBatchUntilItFits) {
+  std::vector<int64_t> tried, reported;
+  const auto attempt = [&](int64_t fits) {
     tried.clear();
-    told.clear();
+    reported.clear();
     return retry_with_micro_batches(
         64, torch::kCPU,
         [&](int64_t micro_batch) {
           tried.push_back(micro_batch);
-          if (micro_batch == 0 || micro_batch > enough)
+          if (micro_batch == 0 || micro_batch > fits)
             throw std::runtime_error("CUDA out of memory. Tried to allocate 2 GiB");
         },
-        [&](int64_t micro_batch) { told.push_back(micro_batch); });
+        [&](int64_t micro_batch) { reported.push_back(micro_batch); });
   };
   EXPECT_EQ(attempt(8), 8);
   EXPECT_EQ(tried, (std::vector<int64_t>{0, 32, 16, 8}));
-  EXPECT_EQ(told, (std::vector<int64_t>{32, 16, 8}));
+  EXPECT_EQ(reported, (std::vector<int64_t>{32, 16, 8}));
   EXPECT_THROW(attempt(1), std::runtime_error);
   EXPECT_EQ(tried.back(), 2);
   int64_t others = 0;
@@ -108,7 +108,7 @@ TEST(LessMemory, HalvesThePiecesUntilItWorks) {
                    64, torch::kCPU,
                    [&](int64_t) {
                      ++others;
-                     throw std::runtime_error("another matter");
+                     throw std::runtime_error("another error");
                    },
                    [](int64_t) {}),
                std::runtime_error);

@@ -9,65 +9,60 @@
 namespace tributary {
 namespace {
 
-// Logits of given probabilities, [m, 1, K].
+// Logits [m, 1, K] of the given probabilities.
 Tensor logits_of(const std::vector<std::vector<float>>& probabilities) {
   std::vector<Tensor> rows;
   for (const auto& row : probabilities) rows.push_back(torch::tensor(row).log().unsqueeze(0));
   return at::stack(rows);
 }
 
-Tensor under(const Tensor& logits, Combination rule) {
+Tensor combine_by(const Tensor& logits, Combination rule) {
   return combine(logits, {rule, {}});
 }
 
-TEST(SourceEnsemble, OfOneSourceIsThatSource) {
-  // Spec 01, unit test 1.
+TEST(SourceEnsemble, OfOneSourceEqualsThatSource) {
   const Tensor logits = test::normals({1, 6, 4}, 1), truth = test::indices({0, 1, 2, 3, 0, 1});
-  const Tensor p = under(logits, Combination::kMeanProbability);
+  const Tensor p = combine_by(logits, Combination::kMeanProbability);
   EXPECT_TENSOR_EQ(p, logits[0].softmax(-1));
   EXPECT_EQ(accuracy_of(p, truth), accuracy_of(logits[0], truth));
 }
 
-TEST(SourceEnsemble, RulesGiveTheirKnownAnswers) {
-  // Spec 01, unit test 2.
+TEST(SourceEnsemble, RulesMatchHandComputedValues) {
   const Tensor two = logits_of({{0.9f, 0.1f}, {0.2f, 0.8f}});
-  EXPECT_TENSOR_NEAR(under(two, Combination::kMeanProbability)[0], torch::tensor({0.55, 0.45}), 1e-6);
-  EXPECT_TENSOR_NEAR(under(two, Combination::kMeanLogit)[0], torch::tensor({0.6, 0.4}), 1e-6);
+  EXPECT_TENSOR_NEAR(combine_by(two, Combination::kMeanProbability)[0], torch::tensor({0.55, 0.45}), 1e-6);
+  EXPECT_TENSOR_NEAR(combine_by(two, Combination::kMeanLogit)[0], torch::tensor({0.6, 0.4}), 1e-6);
   const Tensor three = logits_of({{0.999f, 0.001f}, {0.3f, 0.7f}, {0.3f, 0.7f}});
-  EXPECT_TENSOR_NEAR(under(three, Combination::kMeanProbability)[0], torch::tensor({0.533, 0.467}), 1e-3);
-  EXPECT_EQ(under(three, Combination::kVote).argmax().item<int64_t>(), 1);
-  EXPECT_EQ(under(three, Combination::kMeanLogit).argmax().item<int64_t>(), 0);
-  const Tensor p = under(three, Combination::kMeanLogit)[0];
+  EXPECT_TENSOR_NEAR(combine_by(three, Combination::kMeanProbability)[0], torch::tensor({0.533, 0.467}), 1e-3);
+  EXPECT_EQ(combine_by(three, Combination::kVote).argmax().item<int64_t>(), 1);
+  EXPECT_EQ(combine_by(three, Combination::kMeanLogit).argmax().item<int64_t>(), 0);
+  const Tensor p = combine_by(three, Combination::kMeanLogit)[0];
   EXPECT_NEAR((p[0] / p[1]).log().item<double>(), 1.737, 2e-3);
 }
 
-TEST(SourceEnsemble, VoteBreaksTiesByTheMeanProbability) {
+TEST(SourceEnsemble, VoteBreaksTiesByMeanProbability) {
   const Tensor tied = logits_of({{0.9f, 0.1f}, {0.2f, 0.8f}});
-  EXPECT_EQ(under(tied, Combination::kVote).argmax().item<int64_t>(), 0);
+  EXPECT_EQ(combine_by(tied, Combination::kVote).argmax().item<int64_t>(), 0);
 }
 
-TEST(SourceEnsemble, IsBlindToTheOrderOfSourcesAndFollowsTheOrderOfSamples) {
-  // Spec 01, unit test 3.
+TEST(SourceEnsemble, IsInvariantToSourceOrderAndEquivariantToSampleOrder) {
   const Tensor logits = test::normals({3, 8, 4}, 2);
   const Tensor samples = test::indices({7, 0, 3, 1, 2, 6, 5, 4});
   for (const auto rule : {Combination::kMeanProbability, Combination::kMeanLogit, Combination::kVote}) {
-    const Tensor p = under(logits, rule);
-    EXPECT_TENSOR_NEAR(under(logits.index_select(0, test::indices({2, 0, 1})), rule), p, 1e-6);
-    EXPECT_TENSOR_NEAR(under(logits.index_select(1, samples), rule), p.index_select(0, samples), 1e-6);
+    const Tensor p = combine_by(logits, rule);
+    EXPECT_TENSOR_NEAR(combine_by(logits.index_select(0, test::indices({2, 0, 1})), rule), p, 1e-6);
+    EXPECT_TENSOR_NEAR(combine_by(logits.index_select(1, samples), rule), p.index_select(0, samples), 1e-6);
   }
 }
 
 TEST(SourceEnsemble, RowsSumToOneAndAveragingRaisesEntropy) {
-  // Spec 01, unit test 4.
   const Tensor logits = 3 * test::normals({3, 20, 5}, 3);
   for (const auto rule : {Combination::kMeanProbability, Combination::kMeanLogit, Combination::kVote})
-    EXPECT_TENSOR_NEAR(under(logits, rule).sum(-1), torch::ones({20}), 1e-5);
+    EXPECT_TENSOR_NEAR(combine_by(logits, rule).sum(-1), torch::ones({20}), 1e-5);
   const Tensor own = entropy(logits.softmax(-1), 0).mean(0);
-  EXPECT_TRUE((entropy(under(logits, Combination::kMeanProbability), 0) >= own - 1e-6).all().item<bool>());
+  EXPECT_TRUE((entropy(combine_by(logits, Combination::kMeanProbability), 0) >= own - 1e-6).all().item<bool>());
 }
 
-TEST(SourceEnsemble, EvaluatesTheSameTwiceAndChangesNothing) {
-  // Spec 01, unit test 5.
+TEST(SourceEnsemble, EvaluationIsRepeatableAndLeavesTheModelUnchanged) {
   Ensemble ensemble = test::small_ensemble({"dtn", "lenet"});
   const DeviceImages images(test::noise_pictures(10), torch::kCPU);
   std::vector<NamedTensors> before;
@@ -80,17 +75,16 @@ TEST(SourceEnsemble, EvaluatesTheSameTwiceAndChangesNothing) {
   }
 }
 
-TEST(SourceEnsemble, OfCopiesOfOneSourceIsThatSource) {
-  // Spec 01, unit test 6.
+TEST(SourceEnsemble, OfCopiesOfOneSourceEqualsThatSource) {
   const Tensor one = test::normals({1, 6, 4}, 5);
-  EXPECT_TENSOR_NEAR(under(one.expand({4, 6, 4}), Combination::kMeanProbability), one[0].softmax(-1), 1e-6);
+  EXPECT_TENSOR_NEAR(combine_by(one.expand({4, 6, 4}), Combination::kMeanProbability), one[0].softmax(-1), 1e-6);
 }
 
-TEST(Mixture, WeightedLogitsWithUniformWeightsAreTheMeanLogit) {
+TEST(Mixture, UniformlyWeightedLogitsEqualTheMeanLogit) {
   const Tensor logits = test::normals({4, 9, 3}, 6);
   const Tensor uniform = torch::full({4}, 0.25);
-  EXPECT_TENSOR_NEAR(combine(logits, {Combination::kWeightedLogits, uniform}), under(logits, Combination::kMeanLogit),
-                     1e-6);
+  EXPECT_TENSOR_NEAR(combine(logits, {Combination::kWeightedLogits, uniform}),
+                     combine_by(logits, Combination::kMeanLogit), 1e-6);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ std::string bytes_of(torch::jit::Module& module) {
   return stream.str();
 }
 
-// phi = dropout(x W), z = phi C, with a parameter that nobody trains and a buffer.
+// phi = dropout(x W), z = phi C, with a parameter that is not trained and a buffer.
 std::string two_methods() {
   torch::jit::Module module("net");
   module.register_attribute("training", c10::BoolType::get(), true);
@@ -62,7 +62,7 @@ std::vector<std::string> names(const NamedTensors& tensors) {
   return result;
 }
 
-TEST(ScriptedSource, KnowsItsShapesAndWhichParametersTheClassifierUses) {
+TEST(ScriptedSource, DetectsShapesAndTheParametersOfTheClassifier) {
   ScriptedSource source(two_methods(), "x.pt", "", kSize);
   EXPECT_EQ(source.feature_width(), 6);
   EXPECT_EQ(source.classes(), 3);
@@ -71,7 +71,7 @@ TEST(ScriptedSource, KnowsItsShapesAndWhichParametersTheClassifierUses) {
   EXPECT_THAT(names(source.classifier().parameters), ::testing::ElementsAre("classifier.c"));
 }
 
-TEST(ScriptedSource, EvaluatesWithoutDropoutAndTrainsWithTheMasksOfItsKey) {
+TEST(ScriptedSource, EvaluatesWithoutDropoutAndSeedsItInTraining) {
   ScriptedSource source(two_methods(), "x.pt", "", kSize);
   const Tensor x = test::normals({2, 3, kSize, kSize}, 4);
   EXPECT_TENSOR_NEAR(source.features(x, nullptr), x.flatten(1).matmul(test::normals({kPixels, 6}, 1)) + 1, 1e-4);
@@ -83,7 +83,7 @@ TEST(ScriptedSource, EvaluatesWithoutDropoutAndTrainsWithTheMasksOfItsKey) {
   EXPECT_FALSE(torch::equal(trained(1), trained(2)));
 }
 
-TEST(ScriptedSource, AForwardPassIsCutBeforeItsLastLayer) {
+TEST(ScriptedSource, SplitsForwardBeforeTheLastLayer) {
   ScriptedSource source(one_forward(), "x.pt", "head", kSize);
   const Tensor x = test::normals({2, 3, kSize, kSize}, 4);
   const Tensor phi = source.features(x, nullptr);
@@ -93,34 +93,35 @@ TEST(ScriptedSource, AForwardPassIsCutBeforeItsLastLayer) {
   EXPECT_THAT(names(source.classifier().parameters), ::testing::ElementsAre("classifier.weight", "classifier.bias"));
 }
 
-TEST(ScriptedSource, TakesItsTrainedWeightsAlongAndIsWholeAgainInAFile) {
-  for (const bool crops : {false, true}) {
-    ScriptedSource source(crops ? one_forward() : two_methods(), "x.pt", crops ? "head" : "", kSize);
+TEST(ScriptedSource, SavesTrainedWeightsAndRestoresTheLastLayer) {
+  for (const bool by_last_layer : {false, true}) {
+    ScriptedSource source(by_last_layer ? one_forward() : two_methods(), "x.pt", by_last_layer ? "head" : "", kSize);
     for (const NamedTensor& tensor : source.backbone().parameters) tensor.value.detach().mul_(2);
     const Tensor x = test::normals({2, 3, kSize, kSize}, 4);
     const Tensor z = source.classify(source.features(x, nullptr));
-    ScriptedSource again(source.bytes(), "y.pt", crops ? "head" : "", kSize);
-    EXPECT_TENSOR_NEAR(again.classify(again.features(x, nullptr)), z, 1e-5);
-    EXPECT_TENSOR_NEAR(source.classify(source.features(x, nullptr)), z, 0);  // writing it changed nothing
+    ScriptedSource reloaded(source.bytes(), "y.pt", by_last_layer ? "head" : "", kSize);
+    EXPECT_TENSOR_NEAR(reloaded.classify(reloaded.features(x, nullptr)), z, 1e-5);
+    EXPECT_TENSOR_NEAR(source.classify(source.features(x, nullptr)), z, 0);  // saving does not change the source
     std::istringstream stream(source.bytes());
     torch::jit::Module module = torch::jit::load(stream);
-    if (crops) {
+    if (by_last_layer) {
       EXPECT_TENSOR_NEAR(module.forward({x}).toTensor(), z, 1e-5);
     }
   }
 }
 
-TEST(ScriptedSource, SaysWhatIsWrongWithAModule) {
-  const auto refused = [](const std::string& bytes, const std::string& last_layer = "", int size = kSize) {
+TEST(ScriptedSource, RejectsUnsuitableModules) {
+  const auto error_of = [](const std::string& bytes, const std::string& last_layer = "", int size = kSize) {
     return message_of<InputError>([&] { ScriptedSource(bytes, "x.pt", last_layer, size); });
   };
-  EXPECT_THAT(refused("nonsense"), HasSubstr("x.pt is not a TorchScript module that this LibTorch can load"));
-  EXPECT_THAT(refused(one_forward()), HasSubstr("x.pt: the module has no methods 'features' and 'classify'"));
-  EXPECT_THAT(refused(one_forward(), "tail"), HasSubstr("has no layer 'tail'"));
-  EXPECT_THAT(refused(one_forward(), "w"), HasSubstr("has no layer 'w'"));
-  EXPECT_THAT(refused(one_forward(".softmax(1)"), "head"), HasSubstr("something follows the layer"));
-  EXPECT_THAT(refused(two_methods(), "", 5), HasSubstr("the module fails on two pictures of 5x5"));
-  EXPECT_THAT(refused(one_forward(".sum(1)"), "head"), HasSubstr("shape"));
+  EXPECT_THAT(error_of("nonsense"), HasSubstr("x.pt is not a TorchScript module that this LibTorch can load"));
+  EXPECT_THAT(error_of(one_forward()), HasSubstr("x.pt: the module has no methods 'features' and 'classify'"));
+  EXPECT_THAT(error_of(one_forward(), "tail"), HasSubstr("has no layer 'tail'"));
+  EXPECT_THAT(error_of(one_forward(), "w"), HasSubstr("has no layer 'w'"));
+  EXPECT_THAT(error_of(one_forward(".softmax(1)"), "head"),
+              HasSubstr("the output is not that of the layer named with --last-layer"));
+  EXPECT_THAT(error_of(two_methods(), "", 5), HasSubstr("the module fails on two pictures of 5x5"));
+  EXPECT_THAT(error_of(one_forward(".sum(1)"), "head"), HasSubstr("shape"));
 }
 
 }  // namespace

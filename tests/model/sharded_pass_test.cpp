@@ -1,4 +1,4 @@
-// A pass that ranks share gives what one process gets: values, gradients, running statistics.
+// Sharded passes give the values, gradients and running statistics of one process.
 #include "tributary/model/sharded_pass.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ double distance(const Tensor& one, const Tensor& other) {
   return (one - other).abs().max().item<double>();
 }
 
-TEST(Communicator, DivideRowsIntoBlocks) {
+TEST(Communicator, DividesRowsIntoContiguousShards) {
   EXPECT_EQ(shard_of(10, 0, 3).begin, 0);
   EXPECT_EQ(shard_of(10, 0, 3).end, 3);
   EXPECT_EQ(shard_of(10, 1, 3).end, 6);
@@ -25,47 +25,47 @@ TEST(Communicator, DivideRowsIntoBlocks) {
   EXPECT_EQ(shard_of(1, 0, 2).count() + shard_of(1, 1, 2).count(), 1);
 }
 
-TEST(Communicator, GatherUnequalShares) {
+TEST(Communicator, GathersShardsOfUnequalSize) {
   const Tensor rows = torch::arange(20, torch::kFloat32).view({10, 2});
   for (const int64_t size : {1, 2, 3, 7}) {
     test::session(size, [&](Communicator& comm) {
-      const Shard share = shard_of(10, comm);
-      EXPECT_TRUE(gather_rows(comm, rows.narrow(0, share.begin, share.count()), 10).equal(rows)) << size;
+      const Shard shard = shard_of(10, comm);
+      EXPECT_TRUE(gather_rows(comm, rows.narrow(0, shard.begin, shard.count()), 10).equal(rows)) << size;
     });
   }
 }
 
-class SharedBatchNorm : public ::testing::TestWithParam<int64_t> {};
+class SyncBatchNorm : public ::testing::TestWithParam<int64_t> {};
 
-TEST_P(SharedBatchNorm, IsThatOfTheWholeBatch) {
+TEST_P(SyncBatchNorm, EqualsBatchNormOfTheWholeBatch) {
   torch::manual_seed(3);
-  const Tensor x = torch::randn({9, 4, 5, 3}).mul_(3).add_(2), slope = torch::randn({9, 4, 5, 3});
+  const Tensor x = torch::randn({9, 4, 5, 3}).mul_(3).add_(2), grad_output = torch::randn({9, 4, 5, 3});
   const Tensor weight = torch::rand({4}), bias = torch::randn({4});
   const auto leaf = [](const Tensor& tensor) { return tensor.clone().requires_grad_(); };
   const Tensor whole_x = leaf(x), whole_weight = leaf(weight), whole_bias = leaf(bias);
   const Tensor mean = torch::zeros({4}), variance = torch::ones({4});
-  const Tensor wanted = at::batch_norm(whole_x, whole_weight, whole_bias, mean, variance, true, 0.1, 1e-5, false);
-  wanted.backward(slope);
+  const Tensor expected = at::batch_norm(whole_x, whole_weight, whole_bias, mean, variance, true, 0.1, 1e-5, false);
+  expected.backward(grad_output);
   test::session(GetParam(), [&](Communicator& comm) {
-    const Shard share = shard_of(9, comm);
-    const auto own = [&](const Tensor& all) { return all.narrow(0, share.begin, share.count()); };
+    const Shard shard = shard_of(9, comm);
+    const auto own = [&](const Tensor& all) { return all.narrow(0, shard.begin, shard.count()); };
     const Tensor own_x = leaf(own(x)), own_weight = leaf(weight), own_bias = leaf(bias);
     const Tensor own_mean = torch::zeros({4}), own_variance = torch::ones({4});
-    const Tensor y = shared_batch_norm(comm, own_x, {own_weight, own_bias, own_mean, own_variance, 0.1, 1e-5});
-    EXPECT_LT(distance(y, own(wanted)), 1e-5);
+    const Tensor y = sync_batch_norm(comm, own_x, {own_weight, own_bias, own_mean, own_variance, 0.1, 1e-5});
+    EXPECT_LT(distance(y, own(expected)), 1e-5);
     EXPECT_LT(distance(own_mean, mean), 1e-6);
     EXPECT_LT(distance(own_variance, variance), 1e-5);
-    y.backward(own(slope));
+    y.backward(own(grad_output));
     EXPECT_LT(distance(own_x.grad(), own(whole_x.grad())), 1e-5);
-    Tensor of_weight = own_weight.grad().clone(), of_bias = own_bias.grad().clone();
-    comm.all_reduce(of_weight);
-    comm.all_reduce(of_bias);
-    EXPECT_LT(distance(of_weight, whole_weight.grad()), 1e-4);
-    EXPECT_LT(distance(of_bias, whole_bias.grad()), 1e-4);
+    Tensor grad_weight = own_weight.grad().clone(), grad_bias = own_bias.grad().clone();
+    comm.all_reduce(grad_weight);
+    comm.all_reduce(grad_bias);
+    EXPECT_LT(distance(grad_weight, whole_weight.grad()), 1e-4);
+    EXPECT_LT(distance(grad_bias, whole_bias.grad()), 1e-4);
   });
 }
 
-TEST_P(SharedBatchNorm, DoesNotDisturbPassesBeforeIt) {
+TEST_P(SyncBatchNorm, KeepsEarlierPassesDifferentiable) {
   test::session(GetParam(), [&](Communicator& comm) {
     BatchNorm norm(3);
     DropoutStream dropout_stream = DropoutStream::quiet(torch::kCPU);
@@ -76,26 +76,26 @@ TEST_P(SharedBatchNorm, DoesNotDisturbPassesBeforeIt) {
   });
 }
 
-TEST_P(SharedBatchNorm, LeavesRunningStatisticsThatAreToStay) {
+TEST_P(SyncBatchNorm, AcceptsUndefinedRunningStatistics) {
   test::session(GetParam(), [&](Communicator& comm) {
     const Tensor y =
-        shared_batch_norm(comm, torch::ones({2, 3}), {torch::ones({3}), torch::zeros({3}), {}, {}, 0.1, 1e-5});
+        sync_batch_norm(comm, torch::ones({2, 3}), {torch::ones({3}), torch::zeros({3}), {}, {}, 0.1, 1e-5});
     EXPECT_LT(y.abs().max().item<double>(), 1e-5);
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Communicator, SharedBatchNorm, ::testing::Values(1, 2, 4, 7));
+INSTANTIATE_TEST_SUITE_P(Ranks, SyncBatchNorm, ::testing::Values(1, 2, 4, 7));
 
 struct Case {
   std::string architecture;
-  int64_t comm, rows;
+  int64_t ranks, rows;
   Sharding::By by;
-  int64_t size = 32;  // of pictures: large enough that the last BatchNorm sees more than a few values a channel
+  int64_t size = 32;  // of pictures; the last BatchNorm needs more than a few values per channel
   uint64_t steps = 2;
   double tolerance = 1e-4;
 };
 
-class SharedPass : public ::testing::TestWithParam<Case> {
+class ShardedPass : public ::testing::TestWithParam<Case> {
  protected:
   static SourceModel source() {
     ModelInfo info = test::small_info(GetParam().architecture);
@@ -123,35 +123,35 @@ class SharedPass : public ::testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(SharedPass, LearnsWhatOneProcessLearns) {
-  const auto& [architecture, ranks_count, rows, by, size, steps, tolerance] = GetParam();
+TEST_P(ShardedPass, TrainsLikeOneProcess) {
+  const auto& [architecture, ranks, rows, by, size, steps, tolerance] = GetParam();
   torch::manual_seed(1);
   const Tensor x = torch::randn({rows, 3, size, size});
   SourceModel alone = source();
-  const Result wanted = trained(alone, x);
-  test::session(ranks_count, [&](Communicator& comm) {
+  const Result expected = trained(alone, x);
+  test::session(ranks, [&](Communicator& comm) {
     Ensemble ensemble;
     ensemble.sources.push_back(source());
     ensemble.shard(comm, by);
     const Result result = trained(ensemble.sources.front(), x);
-    EXPECT_LT(distance(result.features, wanted.features), tolerance);
+    EXPECT_LT(distance(result.features, expected.features), tolerance);
     broadcast_state(comm, ensemble.sources.front().state());
     const NamedTensors state = ensemble.sources.front().state();
     for (size_t i = 0; i < state.size(); ++i)
-      EXPECT_LT(distance(state[i].value.detach().to(torch::kFloat32), wanted.state[i].value.to(torch::kFloat32)),
+      EXPECT_LT(distance(state[i].value.detach().to(torch::kFloat32), expected.state[i].value.to(torch::kFloat32)),
                 tolerance)
           << state[i].name;
   });
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Communicator, SharedPass,
+    Ranks, ShardedPass,
     ::testing::Values(Case{"dtn", 2, 8, Sharding::By::kRows}, Case{"dtn", 3, 8, Sharding::By::kRows},
                       Case{"dtn", 4, 2, Sharding::By::kRows}, Case{"lenet", 4, 9, Sharding::By::kRows},
                       Case{"dtn", 3, 8, Sharding::By::kSources}, Case{"dtn", 2, 8, Sharding::By::kNothing},
                       Case{"resnet18", 2, 6, Sharding::By::kRows, 96, 1, 1e-3}));
 
-TEST(SharedPassMarks, SayWhoseValuesCount) {
+TEST(ShardedPassTensors, RecordOwnerAndReduction) {
   test::session(2, [&](Communicator& comm) {
     Ensemble ensemble = test::small_ensemble({"lenet", "lenet", "lenet"});
     ensemble.shard(comm, Sharding::By::kSources);

@@ -13,8 +13,7 @@ int64_t scalars(const NamedTensors& tensors) {
   return count;
 }
 
-TEST(SourceModel, DtnHasTheShapesAndTheScalarsOfTheSpecification) {
-  // Spec 10, unit test 1.
+TEST(SourceModel, DtnHasTheExpectedShapesAndParameterCount) {
   SourceModel model(test::small_info("dtn"), Random(1));
   const Tensor phi = model.features(test::normals({2, 3, 32, 32}, 1));
   EXPECT_EQ(phi.sizes(), torch::IntArrayRef({2, 256}));
@@ -31,8 +30,7 @@ TEST(SourceModel, LenetFlattensTo1250) {
   EXPECT_EQ(backbone.network.forward(test::normals({2, 3, 32, 32}, 1), nullptr).sizes(), torch::IntArrayRef({2, 1250}));
 }
 
-TEST(SourceModel, EvaluationIsDeterministicAndMovesNothing) {
-  // Spec 10, unit test 6.
+TEST(SourceModel, EvaluationIsDeterministicAndChangesNothing) {
   for (const std::string name : {"lenet", "dtn"}) {
     SourceModel model(test::small_info(name), Random(1));
     const Tensor x = test::normals({4, 3, 32, 32}, 2);
@@ -44,7 +42,7 @@ TEST(SourceModel, EvaluationIsDeterministicAndMovesNothing) {
   }
 }
 
-TEST(SourceModel, TrainingUsesBatchStatisticsAndMovesTheRunningOnes) {
+TEST(SourceModel, TrainingUsesBatchStatisticsAndUpdatesRunningStatistics) {
   SourceModel model(test::small_info("dtn"), Random(1));
   const Tensor x = test::normals({8, 3, 32, 32}, 2);
   const NamedTensors before = copy_of(model.state());
@@ -60,8 +58,7 @@ TEST(SourceModel, TrainingUsesBatchStatisticsAndMovesTheRunningOnes) {
   }
 }
 
-TEST(SourceModel, StartsAsTheSpecificationSays) {
-  // Spec 10, 2c.
+TEST(SourceModel, InitialWeightsHaveTheExpectedScale) {
   SourceModel model(test::small_info("dtn"), Random(1));
   for (const NamedTensor& tensor : model.state()) {
     const double largest = tensor.value.abs().max().item<double>();
@@ -81,8 +78,7 @@ TEST(SourceModel, StartsAsTheSpecificationSays) {
   }
 }
 
-TEST(WeightNorm, DependsOnTheDirectionOfVAndTheSizeOfG) {
-  // Spec 10, unit test 4.
+TEST(WeightNorm, DependsOnTheDirectionOfVAndTheScaleOfG) {
   WeightNormLinear layer(256, 10, Start::kDefault, Random(4));
   torch::NoGradGuard no_grad;
   EXPECT_TENSOR_NEAR(layer.weight_g, layer.weight_v.norm(2, {1}, true), 1e-6);
@@ -100,7 +96,7 @@ TEST(WeightNorm, XavierInitialisationIsAnOption) {
   EXPECT_NEAR(layer.weight_v.std().item<double>(), std::sqrt(2.0 / 356), 1e-3);
 }
 
-TEST(DropoutStream, MasksKeepTheMeanAndDependOnTheKeyAlone) {
+TEST(DropoutStream, MasksPreserveTheMeanAndDependOnlyOnTheKey) {
   DropoutStream dropout_stream(Random(1), torch::kCPU);
   const Tensor mask = dropout_stream.mask({1000, 101}, 0.3);
   EXPECT_NEAR(mask.mean().item<double>(), 1, 0.01);
@@ -108,7 +104,7 @@ TEST(DropoutStream, MasksKeepTheMeanAndDependOnTheKeyAlone) {
   EXPECT_TENSOR_EQ(mask, DropoutStream(Random(1), torch::kCPU).mask({1000, 101}, 0.3));
 }
 
-TEST(DropoutStream, IsTheSameWhereverItIsDrawn) {
+TEST(DropoutStream, HostAndDeviceDrawTheSameMasks) {
   DropoutStream host(Random(77), torch::kCPU);
   DropoutStream device(torch::tensor(static_cast<int64_t>(Random(77).key()), torch::kInt64));
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{5, 7}, {3, 4, 1, 1}, {1000}})
@@ -119,26 +115,26 @@ TEST(DropoutStream, IsTheSameWhereverItIsDrawn) {
       DropoutStream(negative, torch::kCPU).mask({64, 64}, 0.5), 0);
 }
 
-TEST(DropoutMasks, DrawsTheMasksThatEachNoiseWouldDraw) {
+TEST(DropoutMasks, EqualMasksDrawnOneByOne) {
   const auto used = [](uint64_t key, std::vector<std::vector<int64_t>> shapes) {
     DropoutStream dropout_stream(Random(key), torch::kCPU);
     for (const auto& shape : shapes) dropout_stream.mask(shape, 0.1 * static_cast<double>(shape[0]));
     return dropout_stream;
   };
   const std::vector<std::vector<int64_t>> first = {{5, 7}, {3, 4, 1, 1}}, third = {{1, 9}, {2, 2}, {4, 1}};
-  const DropoutMasks sheet({used(1, first), used(2, {}), used(3, third)});
+  const DropoutMasks masks({used(1, first), used(2, {}), used(3, third)});
   const std::vector<int64_t> keys = {11, -12, -13};
-  std::vector<DropoutStream> drawn = sheet.draw(torch::tensor(keys));
+  std::vector<DropoutStream> drawn = masks.draw(torch::tensor(keys));
   ASSERT_EQ(drawn.size(), 3u);
-  for (const auto& [place, shapes] : {std::pair(0, first), std::pair(2, third)}) {
-    const DropoutStream alone = used(static_cast<uint64_t>(keys[place]), shapes);
+  for (const auto& [index, shapes] : {std::pair(0, first), std::pair(2, third)}) {
+    const DropoutStream alone = used(static_cast<uint64_t>(keys[index]), shapes);
     for (size_t k = 0; k < shapes.size(); ++k)
-      EXPECT_TENSOR_EQ(drawn[place].mask(shapes[k], 0.1 * static_cast<double>(shapes[k][0])), alone.drawn()[k]);
+      EXPECT_TENSOR_EQ(drawn[index].mask(shapes[k], 0.1 * static_cast<double>(shapes[k][0])), alone.drawn()[k]);
   }
-  EXPECT_THROW(drawn[1].mask({2}, 0.5), std::logic_error) << "a mask nobody prepared";
+  EXPECT_THROW(drawn[1].mask({2}, 0.5), std::logic_error) << "draws beyond the prepared masks";
 }
 
-TEST(DropoutStream, NormalNumbersAreNormalAndTheSameFromASheet) {
+TEST(DropoutStream, NormalDrawsAreNormalAndEqualThoseOfDropoutMasks) {
   DropoutStream host(Random(5), torch::kCPU);
   host.mask({3, 3}, 0.5);
   const Tensor numbers = host.normal({200, 101});
@@ -148,12 +144,13 @@ TEST(DropoutStream, NormalNumbersAreNormalAndTheSameFromASheet) {
   DropoutStream device(torch::tensor(static_cast<int64_t>(Random(5).key()), torch::kInt64));
   EXPECT_TENSOR_EQ(device.mask({3, 3}, 0.5), host.drawn()[0]);
   EXPECT_TENSOR_NEAR(device.normal({200, 101}), numbers, 1e-6);
-  std::vector<DropoutStream> sheet = DropoutMasks({host}).draw(torch::tensor({static_cast<int64_t>(Random(5).key())}));
-  EXPECT_TENSOR_EQ(sheet[0].mask({3, 3}, 0.5), host.drawn()[0]);
-  EXPECT_TENSOR_NEAR(sheet[0].normal({200, 101}), numbers, 1e-6);
+  std::vector<DropoutStream> prepared =
+      DropoutMasks({host}).draw(torch::tensor({static_cast<int64_t>(Random(5).key())}));
+  EXPECT_TENSOR_EQ(prepared[0].mask({3, 3}, 0.5), host.drawn()[0]);
+  EXPECT_TENSOR_NEAR(prepared[0].normal({200, 101}), numbers, 1e-6);
 }
 
-TEST(DropoutStream, OfOnePassOverTwoBatchesIsThatOfTwoPasses) {
+TEST(DropoutStream, ConcatenatedBatchesGetTheMasksOfSeparatePasses) {
   DropoutStream first(Random(1), torch::kCPU), second(Random(2), torch::kCPU);
   DropoutStream both({{&first, 2}, {&second, 3}}, torch::kCPU);
   const Tensor mask = both.mask({5, 7, 1, 1}, 0.4), normal = both.normal({5, 3});
@@ -166,11 +163,11 @@ TEST(DropoutStream, OfOnePassOverTwoBatchesIsThatOfTwoPasses) {
   }
 }
 
-TEST(DropoutStream, QuietDropsNothing) {
+TEST(DropoutStream, QuietStreamDropsNothing) {
   EXPECT_TENSOR_EQ(DropoutStream::quiet(torch::kCPU).mask({4, 5}, 0.9), torch::ones({4, 5}));
 }
 
-TEST(Architecture, UnknownNamesAreRefusedWithTheKnownOnes) {
+TEST(Architecture, UnknownNameIsRejectedWithAListOfKnownNames) {
   try {
     architecture("alexnet");
     FAIL();

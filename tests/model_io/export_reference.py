@@ -1,10 +1,10 @@
-"""Runs what the program exported, in PyTorch.
+"""Runs exported models in PyTorch.
 
     export_reference.py torchscript MODEL BATCHxHxWx3 PIXELS.bin OUT.bin
     export_reference.py torchvision:NETWORK MODEL BATCHxHxWx3 PIXELS.bin OUT.bin
 
-Reads uint8 pixels and writes the probabilities as float32. The second form loads a state dictionary, without running any
-of its code, into torchvision's own network and normalises as for ImageNet.
+Reads uint8 pixels and writes probabilities as float32. The second form loads a state dictionary with weights_only into
+torchvision's own network and normalises as for ImageNet.
 """
 import sys
 

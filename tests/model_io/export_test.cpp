@@ -1,4 +1,4 @@
-// What we write runs elsewhere and says the same: ONNX Runtime for Node, PyTorch, torchvision.
+// Exported models give our probabilities in other runtimes: ONNX Runtime for Node, PyTorch, torchvision.
 #include "tributary/model_io/export.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using test::TempDir;
 
 constexpr int64_t kPictures = 3;
 
-// Sources with running statistics that are not those of a fresh network.
+// Untrained sources with random running statistics.
 Ensemble ensemble_of(const std::vector<std::string>& architectures, int size, int64_t classes = 5) {
   Ensemble ensemble;
   uint64_t seed = 1;
@@ -49,7 +49,7 @@ ImageSet pictures(int size) {
   return set;
 }
 
-Tensor ours(Ensemble& ensemble, const ImageSet& set) {
+Tensor our_probabilities(Ensemble& ensemble, const ImageSet& set) {
   return combine(evaluate_logits(ensemble, DeviceImages(set, torch::kCPU)), ensemble.mixture);
 }
 
@@ -65,7 +65,7 @@ Tensor floats_in(const std::string& path, int64_t classes) {
 }
 
 // The probabilities that ONNX Runtime computes for the exported ensemble.
-Tensor by_onnx_runtime(const test::Node& node, const Ensemble& ensemble, const ImageSet& set) {
+Tensor run_onnx(const test::Node& node, const Ensemble& ensemble, const ImageSet& set) {
   const TempDir folder;
   export_onnx(folder / "model.onnx", ensemble);
   write_file_atomically(folder / "in", set.pixels);
@@ -75,8 +75,8 @@ Tensor by_onnx_runtime(const test::Node& node, const Ensemble& ensemble, const I
   return floats_in(folder / "out", static_cast<int64_t>(ensemble.classes().size()));
 }
 
-Tensor by_python(const std::string& python, const std::string& kind, const std::string& model, const ImageSet& set,
-                 int64_t classes) {
+Tensor run_python_model(const std::string& python, const std::string& kind, const std::string& model,
+                        const ImageSet& set, int64_t classes) {
   const TempDir folder;
   write_file_atomically(folder / "in", set.pixels);
   if (!test::run_python(python, "tests/model_io/export_reference.py",
@@ -92,7 +92,7 @@ std::vector<Mixture> all_mixtures(int64_t sources) {
   return mixtures;
 }
 
-TEST(ExportOnnx, EveryRuleOfAMixtureGivesTheSameProbabilitiesInOnnxRuntime) {
+TEST(ExportOnnx, EveryMixtureRuleMatchesInOnnxRuntime) {
   const auto node = test::node_with();
   if (!node) GTEST_SKIP() << test::kNoOnnxRuntime;
   Ensemble ensemble = ensemble_of({"lenet", "dtn", "lenet"}, 32);
@@ -100,30 +100,30 @@ TEST(ExportOnnx, EveryRuleOfAMixtureGivesTheSameProbabilitiesInOnnxRuntime) {
   const ImageSet set = pictures(32);
   for (const Mixture& mixture : all_mixtures(3)) {
     ensemble.mixture = mixture;
-    EXPECT_TENSOR_NEAR(by_onnx_runtime(*node, ensemble, set), ours(ensemble, set), 1e-4);
+    EXPECT_TENSOR_NEAR(run_onnx(*node, ensemble, set), our_probabilities(ensemble, set), 1e-4);
   }
 }
 
-// Large networks with few pixels: the arithmetic is the same, the time is not.
-TEST(ExportOnnx, ResidualNetworksGiveTheSameProbabilities) {
+// Small pictures keep large networks fast.
+TEST(ExportOnnx, ResidualNetworksMatchInOnnxRuntime) {
   const auto node = test::node_with();
   if (!node) GTEST_SKIP() << test::kNoOnnxRuntime;
   for (const std::string name : {"resnet18", "resnet50", "resnext50_32x4d"}) {
     Ensemble ensemble = ensemble_of({name}, 64);
     const ImageSet set = pictures(64);
-    EXPECT_TENSOR_NEAR(by_onnx_runtime(*node, ensemble, set), ours(ensemble, set), 1e-4);
+    EXPECT_TENSOR_NEAR(run_onnx(*node, ensemble, set), our_probabilities(ensemble, set), 1e-4);
   }
 }
 
-TEST(ExportOnnx, VggAveragesItsLastMapAsPytorchDoes) {
+TEST(ExportOnnx, VggAdaptivePoolingMatchesInOnnxRuntime) {
   const auto node = test::node_with();
   if (!node) GTEST_SKIP() << test::kNoOnnxRuntime;
-  Ensemble ensemble = ensemble_of({"vgg16"}, 96);  // a last map of 3 x 3 becomes 7 x 7
+  Ensemble ensemble = ensemble_of({"vgg16"}, 96);  // pools a 3x3 map to 7x7
   const ImageSet set = pictures(96);
-  EXPECT_TENSOR_NEAR(by_onnx_runtime(*node, ensemble, set), ours(ensemble, set), 1e-4);
+  EXPECT_TENSOR_NEAR(run_onnx(*node, ensemble, set), our_probabilities(ensemble, set), 1e-4);
 }
 
-TEST(ExportTorchScript, EveryRuleOfAMixtureGivesTheSameProbabilitiesInPython) {
+TEST(ExportTorchScript, EveryMixtureRuleMatchesInPyTorch) {
   const auto python = test::python_with("torch, numpy");
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
   const TempDir folder;
@@ -132,27 +132,28 @@ TEST(ExportTorchScript, EveryRuleOfAMixtureGivesTheSameProbabilitiesInPython) {
   for (const Mixture& mixture : all_mixtures(2)) {
     ensemble.mixture = mixture;
     export_torchscript(folder / "model.pt", ensemble);
-    EXPECT_TENSOR_NEAR(by_python(*python, "torchscript", folder / "model.pt", set, 5), ours(ensemble, set), 1e-5);
+    EXPECT_TENSOR_NEAR(run_python_model(*python, "torchscript", folder / "model.pt", set, 5),
+                       our_probabilities(ensemble, set), 1e-5);
   }
   Ensemble residual = ensemble_of({"resnet18"}, 64);
   export_torchscript(folder / "model.pt", residual);
-  EXPECT_TENSOR_NEAR(by_python(*python, "torchscript", folder / "model.pt", pictures(64), 5),
-                     ours(residual, pictures(64)), 1e-4);
+  EXPECT_TENSOR_NEAR(run_python_model(*python, "torchscript", folder / "model.pt", pictures(64), 5),
+                     our_probabilities(residual, pictures(64)), 1e-4);
 }
 
-TEST(ExportStateDict, OneSourceLoadsInTorchvisionsOwnNetwork) {
+TEST(ExportStateDict, SingleSourceLoadsInTorchvision) {
   const auto python = test::python_with("torchvision, numpy");
   if (!python) GTEST_SKIP() << "skipped: no python3-torchvision";
   const TempDir folder;
   for (const std::string name : {"resnet18", "resnext50_32x4d"}) {
     Ensemble ensemble = ensemble_of({name}, 64);
     export_state_dict(folder / "model.pt", ensemble);
-    EXPECT_TENSOR_NEAR(by_python(*python, "torchvision:" + name, folder / "model.pt", pictures(64), 5),
-                       ours(ensemble, pictures(64)), 1e-4);
+    EXPECT_TENSOR_NEAR(run_python_model(*python, "torchvision:" + name, folder / "model.pt", pictures(64), 5),
+                       our_probabilities(ensemble, pictures(64)), 1e-4);
   }
 }
 
-TEST(ExportStateDict, WhatWeWriteWeRead) {
+TEST(ExportStateDict, RoundTrips) {
   const TempDir folder;
   for (const std::string name : {"lenet", "dtn", "resnet18"}) {
     const int size = name == "resnet18" ? 64 : 32;
@@ -162,11 +163,11 @@ TEST(ExportStateDict, WhatWeWriteWeRead) {
     options.size = options.resize = size;
     Ensemble read = load_ensemble(folder / "model.pt", options);
     EXPECT_EQ(read.sources.front().info().architecture, name);
-    EXPECT_TENSOR_NEAR(ours(read, pictures(size)), ours(ensemble, pictures(size)), 1e-4);
+    EXPECT_TENSOR_NEAR(our_probabilities(read, pictures(size)), our_probabilities(ensemble, pictures(size)), 1e-4);
   }
 }
 
-TEST(ExportStateDict, AMixtureKeepsTheNamesOfItsFile) {
+TEST(ExportStateDict, MixtureHasTheNamesOfOurModelFiles) {
   const TempDir folder;
   Ensemble ensemble = ensemble_of({"lenet", "dtn"}, 32);
   ensemble.mixture = {Combination::kWeightedLogits, torch::tensor({0.5f, 1.5f})};
@@ -176,7 +177,7 @@ TEST(ExportStateDict, AMixtureKeepsTheNamesOfItsFile) {
   EXPECT_EQ(file.entries().back().name, "weights");
 }
 
-TEST(ExportCard, SaysWhatWhoeverDeploysNeeds) {
+TEST(ExportCard, DescribesClassesAndPreprocessing) {
   const TempDir folder;
   Ensemble ensemble = ensemble_of({"lenet"}, 32);
   export_card(folder / "card.json", ensemble);
@@ -188,7 +189,7 @@ TEST(ExportCard, SaysWhatWhoeverDeploysNeeds) {
   EXPECT_EQ(card.at("sources")[0].at("architecture"), "lenet");
 }
 
-TEST(FoldedHead, IsBottleneckBatchNormAndClassifierInOne) {
+TEST(FoldedHead, EqualsBottleneckBatchNormAndClassifier) {
   for (const bool bottleneck : {true, false}) {
     ModelInfo info = test::small_info("lenet", 6, bottleneck ? 24 : 1250);
     info.bottleneck = bottleneck;

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-TEST(CheckpointNames, EveryTensorHasOneNameHere) {
+TEST(WeightNames, MapToOurNames) {
   const std::vector<std::pair<std::string, std::string>> table = {
       // torchvision's classifiers
       {"conv1.weight", "backbone.conv1.weight"},
@@ -71,7 +71,7 @@ ShapeMap shapes_of(const NamedTensors& tensors) {
   return shapes;
 }
 
-TEST(CheckpointNames, EveryNetworkIsRecognisedByItsTensors) {
+TEST(WeightNames, DetectEveryArchitecture) {
   ASSERT_EQ(architecture_names().size(), 14u);
   for (const std::string& name : architecture_names()) {
     const Backbone backbone = make_backbone(name, FirstStride::kIn3x3, {});
@@ -89,7 +89,7 @@ TEST(CheckpointNames, EveryNetworkIsRecognisedByItsTensors) {
   }
 }
 
-TEST(CheckpointNames, RelativesOfKnownNetworksAreNotTakenForThem) {
+TEST(WeightNames, DoNotDetectSimilarArchitectures) {
   const auto resnet50 = [] {
     const TensorList list = make_backbone("resnet50", FirstStride::kIn3x3, {}).network.tensors();
     ShapeMap shapes;
@@ -110,7 +110,7 @@ TEST(CheckpointNames, RelativesOfKnownNetworksAreNotTakenForThem) {
   EXPECT_EQ(recognise({}), "");
 }
 
-// Tensors as others name them.
+// Tensors under the names of other programs.
 using Named = NamedTensors;
 
 Tensor& at(Named& tensors, const std::string& name) {
@@ -123,7 +123,7 @@ void remove(Named& tensors, const std::string& name) {
   std::erase_if(tensors, [&](const NamedTensor& tensor) { return tensor.name == name; });
 }
 
-// The state of a model under the names of torchvision and the research scripts: those that begin with one of `parts`.
+// The tensors of a model whose names start with one of `parts`, renamed as in torchvision and the research scripts.
 Named theirs(const SourceModel& model,
              const std::vector<std::string>& parts = {"backbone.", "bottleneck.", "classifier."}) {
   const std::vector<std::pair<std::string, std::string>> prefixes = {
@@ -159,11 +159,11 @@ void write(const std::string& path, const Named& tensors, const SafetensorsMetad
     write_safetensors(path, entries_of(tensors), metadata);
 }
 
-std::string complaint(const std::string& path, const ImportOptions& options = {}) {
+std::string error_of(const std::string& path, const ImportOptions& options = {}) {
   return message_of<InputError>([&] { load_source(path, options); });
 }
 
-// A plain classifier on the small net's features, as a checkpoint of others would hold it.
+// LeNet with a plain linear classifier and no bottleneck.
 SourceModel plain_lenet(int64_t classes = 3) {
   ModelInfo info = test::small_info("lenet", classes, 1250);
   info.bottleneck = false;
@@ -180,7 +180,7 @@ void expect_same_state(const SourceModel& a, const SourceModel& b) {
   }
 }
 
-TEST(WeightFile, APlainClassifierIsReadFromBothFormats) {
+TEST(WeightFile, ReadsAPlainClassifierFromBothFormats) {
   const TempDir folder;
   const SourceModel model = plain_lenet();
   for (const std::string name : {"site b.pt", "site b.safetensors"}) {
@@ -196,7 +196,7 @@ TEST(WeightFile, APlainClassifierIsReadFromBothFormats) {
   }
 }
 
-TEST(WeightFile, APrefixOfDataParallelMeansNothing) {
+TEST(WeightFile, IgnoresThePrefixOfDataParallel) {
   const TempDir folder;
   const SourceModel model = plain_lenet();
   Named prefixed = theirs(model);
@@ -207,7 +207,7 @@ TEST(WeightFile, APrefixOfDataParallelMeansNothing) {
   }
 }
 
-// A folder with the three files of a model with bottleneck.
+// Writes a folder with the three files of a model with a bottleneck.
 std::string write_triplet(const TempDir& folder, const std::string& name, const SourceModel& model) {
   folder.folder(name);
   write(folder / (name + "/source_F.pt"), theirs(model, {"backbone."}));
@@ -216,7 +216,7 @@ std::string write_triplet(const TempDir& folder, const std::string& name, const 
   return folder / name;
 }
 
-TEST(WeightFile, ATripletIsReadFromItsFolder) {
+TEST(WeightFile, ReadsATripletFromItsFolder) {
   const TempDir folder;
   for (const std::string network : {"lenet", "dtn"}) {
     const SourceModel model(test::small_info(network, 4, 8), Random(1));
@@ -232,32 +232,32 @@ TEST(WeightFile, ATripletIsReadFromItsFolder) {
   }
 }
 
-TEST(WeightFile, ATripletNeedsItsThreeFiles) {
+TEST(WeightFile, TripletNeedsAllThreeFiles) {
   const TempDir folder;
   const SourceModel model(test::small_info("dtn", 4, 8), Random(1));
   for (const std::string missing : {"source_F.pt", "source_B.pt", "source_C.pt"}) {
     const std::string path = write_triplet(folder, "without " + missing, model);
     std::filesystem::remove(path + "/" + missing);
-    EXPECT_THAT(complaint(path), HasSubstr(missing == "source_F.pt" ? path : path + "/" + missing));
+    EXPECT_THAT(error_of(path), HasSubstr(missing == "source_F.pt" ? path : path + "/" + missing));
   }
 }
 
-TEST(WeightFile, APartOfATripletHasNoClassifier) {
+TEST(WeightFile, RejectsTheBackboneOfATriplet) {
   const TempDir folder;
   const SourceModel model(test::small_info("dtn", 4, 8), Random(1));
   const std::string path = write_triplet(folder, "dtn", model) + "/source_F.pt";
-  EXPECT_THAT(complaint(path), AllOf(StartsWith(path), HasSubstr("has no classifier"),
-                                     HasSubstr("source_F.pt, source_B.pt and source_C.pt")));
+  EXPECT_THAT(error_of(path), AllOf(StartsWith(path), HasSubstr("has no classifier"),
+                                    HasSubstr("source_F.pt, source_B.pt and source_C.pt")));
 }
 
-// A checkpoint with one thing changed, and what the message says beside the file's name.
+// One modification of valid weights, and the expected parts of the message beside the file name.
 struct Change {
   const char* name;
   std::function<void(Named&)> change;
   std::vector<std::string> expected;
 };
 
-TEST(WeightFile, RefusesEveryUnfitTensorByName) {
+TEST(WeightFile, RejectsEveryUnsuitableTensorByName) {
   const TempDir folder;
   const std::vector<Change> changes = {
       {"tensor missing",
@@ -276,16 +276,16 @@ TEST(WeightFile, RefusesEveryUnfitTensorByName) {
        },
        {"conv2.weight", "[50, 20, 3, 3]", "lenet needs [50, 20, 5, 5]"}},
       {"other rank", [](Named& t) { at(t, "conv1.bias") = torch::zeros({}); }, {"conv1.bias", "[]", "[20]"}},
-      {"another's features",
+      {"other feature width",
        [](Named& t) {
          at(t, "fc.weight") = torch::zeros({3, 512});
        },
        {"[3, 512]", "[3, 1250]"}},
-      {"NaN", [](Named& t) { at(t, "conv1.weight")[0][0][0][0] = NAN; }, {"tensor conv1.weight holds NaN"}},
-      {"infinite", [](Named& t) { at(t, "fc.bias")[2] = -INFINITY; }, {"tensor fc.bias holds NaN or infinite"}},
+      {"NaN", [](Named& t) { at(t, "conv1.weight")[0][0][0][0] = NAN; }, {"tensor conv1.weight has non-finite values"}},
+      {"infinite", [](Named& t) { at(t, "fc.bias")[2] = -INFINITY; }, {"tensor fc.bias has non-finite values"}},
       {"beyond float32",
        [](Named& t) { at(t, "fc.bias") = torch::full({3}, 1e300, torch::kFloat64); },
-       {"tensor fc.bias holds NaN or infinite"}},
+       {"tensor fc.bias has non-finite values"}},
       {"integers",
        [](Named& t) {
          at(t, "conv1.weight") = torch::ones({20, 3, 5, 5}, torch::kInt64);
@@ -295,7 +295,7 @@ TEST(WeightFile, RefusesEveryUnfitTensorByName) {
        [](Named& t) {
          at(t, "conv1.weight") = torch::ones({20, 3, 5, 5}, torch::kUInt8);
        },
-       {"tensor conv1.weight has type U8, which no weight has"}},
+       {"tensor conv1.weight has dtype U8, which weights cannot have"}},
       {"no classifier",
        [](Named& t) {
          remove(t, "fc.weight");
@@ -308,13 +308,13 @@ TEST(WeightFile, RefusesEveryUnfitTensorByName) {
          at(t, "fc.weight") = torch::zeros({1, 1250});
          at(t, "fc.bias") = torch::zeros({1});
        },
-       {"knows one class; a classifier needs at least 2"}},
+       {"has one class; a classifier needs at least 2"}},
       {"two names for one",
        [](Named& t) {
          t.push_back({"classifier.weight", torch::zeros({3, 1250})});
        },
-       {"classifier.weight", "fc.weight", "mean the same"}},
-      {"bottleneck without end",
+       {"classifier.weight", "fc.weight", "are the same parameter"}},
+      {"huge bottleneck",
        [](Named& t) {
          t.push_back({"bottleneck.weight", torch::zeros({int64_t{1} << 40, 0})});
        },
@@ -323,10 +323,10 @@ TEST(WeightFile, RefusesEveryUnfitTensorByName) {
        [](Named& t) {
          t = {{"stem.weight", torch::zeros({2})}};
        },
-       {"its tensors, 1 in all, fit no network we know", "--architecture",
+       {"its 1 tensors match no known architecture", "--architecture",
         "lenet, dtn, resnet18, resnet34, resnet50, resnet101, resnet152, resnext50_32x4d, resnext101_32x8d, "
         "resnext101_64x4d, vgg16, vgg16_bn, vgg19, vgg19_bn"}},
-      {"nothing", [](Named& t) { t.clear(); }, {}},
+      {"empty", [](Named& t) { t.clear(); }, {}},
   };
   for (const Change& change : changes) {
     for (const std::string name : {"x.pt", "x.safetensors"}) {
@@ -334,20 +334,20 @@ TEST(WeightFile, RefusesEveryUnfitTensorByName) {
       Named tensors = theirs(plain_lenet());
       change.change(tensors);
       write(folder / name, tensors);
-      const std::string message = complaint(folder / name);
+      const std::string message = error_of(folder / name);
       EXPECT_THAT(message, HasSubstr(folder / name));
       for (const std::string& part : change.expected) EXPECT_THAT(message, HasSubstr(part));
     }
   }
 }
 
-TEST(WeightFile, TensorsThatNobodyNeedsMayBeIgnored) {
+TEST(WeightFile, IgnoresExtraTensorsOnRequest) {
   const TempDir folder;
   const SourceModel model = plain_lenet();
   Named tensors = theirs(model);
   tensors.push_back({"aux.weight", torch::full({2}, NAN)});
   write(folder / "x.pt", tensors);
-  EXPECT_THAT(complaint(folder / "x.pt"), HasSubstr("aux.weight"));
+  EXPECT_THAT(error_of(folder / "x.pt"), HasSubstr("aux.weight"));
   ImportOptions options;
   options.ignore_extra = true;
   expect_same_state(load_source(folder / "x.pt", options), model);
@@ -356,7 +356,7 @@ TEST(WeightFile, TensorsThatNobodyNeedsMayBeIgnored) {
   EXPECT_THAT(weights.missing, IsEmpty());
 }
 
-TEST(WeightFile, CountersMayBeMissingAndOfAnyType) {
+TEST(WeightFile, CountersMayBeMissingOrOfAnyDtype) {
   const TempDir folder;
   const SourceModel model(test::small_info("dtn", 3, 8), Random(1));
   Named tensors = theirs(model);
@@ -370,7 +370,7 @@ TEST(WeightFile, CountersMayBeMissingAndOfAnyType) {
   expect_same_state(load_source(folder / "converted.pt"), model);
 }
 
-TEST(WeightFile, ClassNamesComeFromATextFile) {
+TEST(WeightFile, ReadsClassNamesFromATextFile) {
   const TempDir folder;
   const std::string path = folder / "x.pt";
   write(path, theirs(plain_lenet(3)));
@@ -383,24 +383,24 @@ TEST(WeightFile, ClassNamesComeFromATextFile) {
   for (const char* text : {"back pack\nbike\ncafé\n", "back pack\r\nbike\r\n\r\ncafé"})
     EXPECT_EQ(load_source(path, with(text)).info().classes, names);
   const std::string file = folder / "classes.txt";
-  EXPECT_THAT(complaint(path, with("a\nb\n")),
+  EXPECT_THAT(error_of(path, with("a\nb\n")),
               AllOf(StartsWith(file + " has 2 class names but " + path), HasSubstr("has 3 classes")));
-  EXPECT_THAT(complaint(path, with("a\nb\nc\nd\n")), HasSubstr("has 4 class names"));
-  EXPECT_THAT(complaint(path, with("")), HasSubstr("has 0 class names"));
-  EXPECT_THAT(complaint(path, with("a\nb\na\n")), StartsWith(file + " has a class name twice"));
+  EXPECT_THAT(error_of(path, with("a\nb\nc\nd\n")), HasSubstr("has 4 class names"));
+  EXPECT_THAT(error_of(path, with("")), HasSubstr("has 0 class names"));
+  EXPECT_THAT(error_of(path, with("a\nb\na\n")), StartsWith(file + " has duplicate class names"));
   ImportOptions options;
   options.classes = folder / "none.txt";
-  EXPECT_THAT(complaint(path, options), HasSubstr(options.classes));
+  EXPECT_THAT(error_of(path, options), HasSubstr(options.classes));
 }
 
-// Options that make no sense together with the small net.
+// Options that are invalid for LeNet.
 struct Wrong {
   const char* name;
   std::function<void(ImportOptions&)> change;
   const char* expected;
 };
 
-TEST(WeightFile, RefusesOptionsThatMakeNoSense) {
+TEST(WeightFile, RejectsInvalidOptions) {
   const TempDir folder;
   write(folder / "x.pt", theirs(plain_lenet()));
   const std::vector<Wrong> table = {
@@ -411,7 +411,7 @@ TEST(WeightFile, RefusesOptionsThatMakeNoSense) {
          o.resize = 63;
        },
        "--resize 63 is smaller than --size 64"},
-      {"two numbers", [](auto& o) { o.mean = "0.5,0.5"; }, "--mean: '0.5,0.5' is not three numbers"},
+      {"two numbers", [](auto& o) { o.mean = "0.5,0.5"; }, "--mean: '0.5,0.5' is not three comma-separated numbers"},
       {"four numbers", [](auto& o) { o.mean = "0.5,0.5,0.5,0.5"; }, "--mean: '0.5,0.5,0.5,0.5' is not three"},
       {"five numbers", [](auto& o) { o.mean = "1,2,3,4,5"; }, "--mean: '1,2,3,4,5' is not three"},
       {"a comma too many", [](auto& o) { o.mean = "1,2,3,"; }, "--mean: '1,2,3,' is not three"},
@@ -419,10 +419,10 @@ TEST(WeightFile, RefusesOptionsThatMakeNoSense) {
       {"text behind", [](auto& o) { o.mean = "1,2,3x"; }, "--mean: '1,2,3x' is not three"},
       {"semicolons", [](auto& o) { o.mean = "1;2;3"; }, "--mean: '1;2;3' is not three"},
       {"nothing between", [](auto& o) { o.mean = "1,,3"; }, "--mean: '1,,3' is not three"},
-      {"not finite", [](auto& o) { o.mean = "1,nan,inf"; }, "--mean: '1,nan,inf' is not three"},
+      {"non-finite", [](auto& o) { o.mean = "1,nan,inf"; }, "--mean: '1,nan,inf' is not three"},
       {"two deviations", [](auto& o) { o.deviation = "1, 2"; }, "--deviation: '1, 2' is not three"},
       {"zero deviation", [](auto& o) { o.deviation = "1,0,1"; },
-       "--deviation 1,0,1: every channel needs a positive one"},
+       "--deviation 1,0,1: every channel needs a positive deviation"},
       {"negative deviation", [](auto& o) { o.deviation = "1,1,-1"; }, "--deviation 1,1,-1"},
       {"unknown network", [](auto& o) { o.architecture = "alexnet"; },
        "no architecture 'alexnet'; choose one of: lenet, dtn,"},
@@ -431,11 +431,11 @@ TEST(WeightFile, RefusesOptionsThatMakeNoSense) {
   for (const Wrong& wrong : table) {
     ImportOptions options;
     wrong.change(options);
-    EXPECT_THAT(complaint(folder / "x.pt", options), HasSubstr(wrong.expected)) << wrong.name;
+    EXPECT_THAT(error_of(folder / "x.pt", options), HasSubstr(wrong.expected)) << wrong.name;
   }
 }
 
-TEST(WeightFile, OptionsSayHowPicturesArePrepared) {
+TEST(WeightFile, OptionsOverrideThePreprocessing) {
   ImportOptions options;
   options.size = 64;
   options.aspect = Aspect::kKeep;
@@ -443,23 +443,23 @@ TEST(WeightFile, OptionsSayHowPicturesArePrepared) {
   options.deviation = "1,2e-1,.5";
   options.stride = StrideChoice::kIn1x1;
   ModelInfo info;
-  apply_framing(options, architecture("resnet50"), info);
+  apply_preprocessing(options, architecture("resnet50"), info);
   EXPECT_EQ(info.preprocessing, (Preprocessing{64, 73, true}));  // 8/7 of the size
   EXPECT_EQ(info.normalisation, (Normalisation{{0.1, 0.2, 0.3}, {1, 0.2, 0.5}}));
   EXPECT_EQ(info.first_stride, FirstStride::kIn1x1);
   options.resize = 64;
-  apply_framing(options, architecture("resnet50"), info);
+  apply_preprocessing(options, architecture("resnet50"), info);
   EXPECT_EQ(info.preprocessing, (Preprocessing{64, 64, true}));
   options = {};
   options.size = 4000;
-  apply_framing(options, architecture("resnet50"), info);
-  EXPECT_EQ(info.preprocessing, (Preprocessing{4000, 4096}));  // more no model file may say
-  apply_framing({}, architecture("resnet50"), info);
+  apply_preprocessing(options, architecture("resnet50"), info);
+  EXPECT_EQ(info.preprocessing, (Preprocessing{4000, 4096}));  // the largest value that model files allow
+  apply_preprocessing({}, architecture("resnet50"), info);
   EXPECT_EQ(info.preprocessing, (Preprocessing{224, 256}));
   EXPECT_EQ(info.normalisation, kImageNetNormalisation);
 }
 
-TEST(WeightFile, SafetensorsMayDescribeThemselves) {
+TEST(WeightFile, ReadsSafetensorsMetadata) {
   const TempDir folder;
   const std::string path = folder / "x.safetensors";
   const auto with = [&](const SafetensorsMetadata& metadata) {
@@ -473,7 +473,7 @@ TEST(WeightFile, SafetensorsMayDescribeThemselves) {
   EXPECT_EQ(weights.info.architecture, "resnet50");
   EXPECT_EQ(weights.info.preprocessing, (Preprocessing{49, 56}));
   EXPECT_EQ(weights.info.first_stride, FirstStride::kIn1x1);
-  ImportOptions options;  // what the user says counts
+  ImportOptions options;  // options override metadata
   options.architecture = "resnet18";
   options.size = 42;
   options.stride = StrideChoice::kIn3x3;
@@ -483,7 +483,7 @@ TEST(WeightFile, SafetensorsMayDescribeThemselves) {
   EXPECT_EQ(other.info.first_stride, FirstStride::kIn3x3);
 }
 
-TEST(WeightFile, MetadataThatMakeNoSenseAreRefusedWithTheFilesName) {
+TEST(WeightFile, RejectsInvalidMetadata) {
   const TempDir folder;
   const std::string path = folder / "x.safetensors";
   const std::vector<std::pair<std::string, std::string>> table = {{"input_size", "large"},
@@ -499,11 +499,11 @@ TEST(WeightFile, MetadataThatMakeNoSenseAreRefusedWithTheFilesName) {
                                                                   {"architecture", "timm/alexnet"}};
   for (const auto& [key, value] : table) {
     write(path, theirs(plain_lenet()), {{key, value}});
-    EXPECT_THAT(complaint(path), AllOf(HasSubstr(path), HasSubstr(value))) << key;
+    EXPECT_THAT(error_of(path), AllOf(HasSubstr(path), HasSubstr(value))) << key;
   }
 }
 
-TEST(WeightFile, ABackboneGoesIntoAModelWithAnotherHead) {
+TEST(WeightFile, ImportsABackboneIntoAModelWithAnotherHead) {
   const TempDir folder;
   const SourceModel trained(test::small_info("dtn", 4, 8), Random(1));
   for (const NamedTensor& tensor : trained.state())
@@ -523,21 +523,21 @@ TEST(WeightFile, ABackboneGoesIntoAModelWithAnotherHead) {
   }
 }
 
-TEST(WeightFile, ABackboneMustBeWholeAndFinite) {
+TEST(WeightFile, BackboneMustBeCompleteAndFinite) {
   const TempDir folder;
   const SourceModel trained(test::small_info("dtn", 4, 8), Random(1));
   SourceModel model(test::small_info("dtn", 10, 32), Random(2));
-  const auto complaint_with = [&](const std::function<void(Named&)>& change) {
+  const auto error_with = [&](const std::function<void(Named&)>& change) {
     Named tensors = theirs(trained);
     change(tensors);
     const std::string path = folder / "x.pt";
     write(path, tensors);
     return message_of<InputError>([&] { import_backbone(read_weights(path, {}), path, model); });
   };
-  EXPECT_THAT(complaint_with([](Named& t) { remove(t, "conv_params.4.bias"); }),
+  EXPECT_THAT(error_with([](Named& t) { remove(t, "conv_params.4.bias"); }),
               AllOf(HasSubstr(folder / "x.pt"), HasSubstr("backbone.conv_params.4.bias")));
-  EXPECT_THAT(complaint_with([](Named& t) { at(t, "conv_params.4.bias")[0] = NAN; }), HasSubstr("conv_params.4.bias"));
-  EXPECT_THAT(complaint_with([](Named& t) { at(t, "conv_params.4.bias") = torch::zeros({64}); }),
+  EXPECT_THAT(error_with([](Named& t) { at(t, "conv_params.4.bias")[0] = NAN; }), HasSubstr("conv_params.4.bias"));
+  EXPECT_THAT(error_with([](Named& t) { at(t, "conv_params.4.bias") = torch::zeros({64}); }),
               AllOf(HasSubstr("[64]"), HasSubstr("[128]")));
   SourceModel other(test::small_info("lenet"), Random(2));
   EXPECT_THROW(import_backbone(read_weights(write_triplet(folder, "dtn", trained), {}), "dtn", other),

@@ -16,7 +16,7 @@ using test::TempDir;
 
 using test::message_of;
 
-TEST(ModelFile, GivesBackEverySourceTensorAndItsDescription) {
+TEST(ModelFile, SourceRoundTrips) {
   TempDir folder;
   for (const std::string name : {"lenet", "dtn"}) {
     SourceModel model(test::small_info(name, 7, 64), Random(3));
@@ -32,7 +32,7 @@ TEST(ModelFile, GivesBackEverySourceTensorAndItsDescription) {
   }
 }
 
-TEST(ModelFile, GivesBackAMixtureOfDifferentBackbonesAndWidths) {
+TEST(ModelFile, MixtureOfDifferentBackbonesAndWidthsRoundTrips) {
   TempDir folder;
   Ensemble ensemble;
   ensemble.sources.emplace_back(test::small_info("lenet", 4, 32), Random(1));
@@ -57,7 +57,7 @@ TEST(ModelFile, SameModelGivesTheSameBytes) {
   EXPECT_EQ(read_file(folder / "a"), read_file(folder / "b"));
 }
 
-TEST(ModelFile, RefusesWhatIsNotAModelByName) {
+TEST(ModelFile, RejectsFilesThatAreNotModels) {
   TempDir folder;
   const std::string path = folder / "x.safetensors";
   EXPECT_THAT(message_of<InputError>([&] { load_source(path); }), ::testing::HasSubstr(path));
@@ -65,34 +65,34 @@ TEST(ModelFile, RefusesWhatIsNotAModelByName) {
   EXPECT_THAT(message_of<InputError>([&] { load_source(path); }), ::testing::HasSubstr("not a safetensors file"));
   write_safetensors(path, {});
   EXPECT_THAT(message_of<InputError>([&] { load_source(path); }),
-              ::testing::HasSubstr("its tensors, 0 in all, fit no network we know"));
+              ::testing::HasSubstr("its 0 tensors match no known architecture"));
 }
 
-TEST(ModelFile, RefusesWeightsThatAreNotFinite) {
+TEST(ModelFile, RejectsNonFiniteWeights) {
   TempDir folder;
   SourceModel model(test::small_info(), Random(3));
   model.bottleneck_parameters()[0].value.detach()[0][0] = NAN;
   save_source(folder / "nan.safetensors", model);
   EXPECT_THAT(message_of<InputError>([&] { load_source(folder / "nan.safetensors"); }),
-              ::testing::HasSubstr("bottleneck.linear.weight holds NaN or infinite values"));
+              ::testing::HasSubstr("bottleneck.linear.weight has non-finite values"));
 }
 
-// A source file with one thing changed.
+// One modification of a valid source file.
 struct Change {
   const char* name;
   std::function<void(std::vector<TensorEntry>&, SafetensorsMetadata&)> change;
   const char* expected;
 };
 
-TEST(ModelFile, RefusesEveryDamagedDescription) {
+TEST(ModelFile, RejectsEveryDamagedDescription) {
   TempDir folder;
   SourceModel model(test::small_info(), Random(3));
   save_source(folder / "good", model);
   const std::vector<Change> changes = {
-      {"no format", [](auto&, auto& meta) { meta.erase("format"); }, "not a model of ours"},
-      {"other format", [](auto&, auto& meta) { meta["format"] = "tributary-9"; }, "is of format 'tributary-9'"},
+      {"no format", [](auto&, auto& meta) { meta.erase("format"); }, "not a Tributary model"},
+      {"other format", [](auto&, auto& meta) { meta["format"] = "tributary-9"; }, "has format 'tributary-9'"},
       {"no description", [](auto&, auto& meta) { meta.erase("model"); }, "no 'model'"},
-      {"description no JSON", [](auto&, auto& meta) { meta["model"] = "{"; }, "makes no sense"},
+      {"description is not JSON", [](auto&, auto& meta) { meta["model"] = "{"; }, "invalid model description"},
       {"one class",
        [](auto&, auto& meta) {
          ModelInfo info = test::small_info();

@@ -1,8 +1,8 @@
-"""Checkpoints of torchvision's networks, pictures, and the logits that torchvision gives them.
+"""Writes weight files of torchvision networks, pictures, and torchvision's logits for them.
 
     torchvision_reference.py FOLDER ROW ..   writes FOLDER/pictures/*.jpg and for every row FOLDER/NAME.EXTENSION, or
-                                             the folder FOLDER/NAME of a triplet, and FOLDER/NAME.logits: float32, a
-                                             picture a row
+                                             the folder FOLDER/NAME of a triplet, and FOLDER/NAME.logits: float32
+                                             [pictures, classes]
 
 A row is "name=a;network=resnet18;.."; see DEFAULTS.
 """
@@ -24,22 +24,22 @@ DEFAULTS = {
     "name": "", "network": "resnet18",
     "form": "zip",          # legacy, safetensors; triplet
     "type": "float32",      # of the weights in the file
-    "wrapping": "",         # module: a prefix; else the key that the state dictionary stands under
+    "wrapping": "",         # module: a name prefix; otherwise the key of the state dictionary
     "classifier": "plain",  # of a triplet: weight_norm, parametrized
-    "stride": "3x3",        # 1x1: where Caffe has it; the metadata say so
+    "stride": "3x3",        # 1x1: as in Caffe, recorded in the metadata
     "size": "0", "resize": "0", "aspect": "stretch", "mean": "", "deviation": "",
 }
 DTYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64"}
 
 
-def no_first_weights():
-    """Those of torchvision take seconds, and ours come anyway."""
+def skip_weight_initialisation():
+    """Torchvision's takes seconds, and set_weights() overwrites it."""
     nn.init.kaiming_normal_ = lambda tensor, **_: tensor
     nn.init.kaiming_uniform_ = lambda tensor, **_: tensor
 
 
 def write_pictures(folder):
-    """Smooth colours with some noise: wide, high, and small enough to be enlarged."""
+    """Smooth colours with noise: one wide, one tall, and one small enough to be upscaled."""
     os.mkdir(folder)
     for number, (width, height) in enumerate([(300, 200), (180, 260), (151, 90)]):
         coarse = torch.rand(3, 6, 6)
@@ -49,7 +49,7 @@ def write_pictures(folder):
 
 
 def set_weights(net, dtype):
-    """Random ones that keep the values near 1, as they are once rounded to `dtype`; the statistics random, too."""
+    """Random weights and statistics that keep activations near 1, rounded to `dtype`."""
     blocks = [module for module in net.modules() if hasattr(module, "downsample")]
     last = [block.bn3 if hasattr(block, "bn3") else block.bn2 for block in blocks]
     for module in net.modules():
@@ -118,13 +118,13 @@ class Triplet(nn.Module):
         return self.c(self.b(self.f(x).flatten(1)))
 
     def classifier(self, spelling):
-        """The state of C, whose weight becomes g v / |v| where the spelling is one of a weight norm."""
+        """The state of C; its weight is g v / |v| unless the spelling is plain."""
         fc = self.c.fc
         if spelling != "plain":
             nn.utils.weight_norm(fc)
             fc.weight_g.uniform_(0.5, 2)
         state = self.c.state_dict()
-        if spelling == "parametrized":  # as torch.nn.utils.parametrizations.weight_norm, which came later
+        if spelling == "parametrized":  # the names of the newer torch.nn.utils.parametrizations.weight_norm
             names = {"fc.weight_g": "fc.parametrizations.weight.original0",
                      "fc.weight_v": "fc.parametrizations.weight.original1"}
             state = {names.get(name, name): value for name, value in state.items()}
@@ -192,7 +192,7 @@ def write_row(folder, row):
     logits = net.eval()(batch)
     largest = logits.abs().max()
     spread = (logits.max(0).values - logits.min(0).values).max() / largest
-    # Otherwise equal logits would mean little.
+    # Comparing logits is only meaningful if they vary.
     assert 0.1 < largest < 1000 and spread > 0.02, f"{row['name']}: logits up to {largest}, spread {spread}"
     with open(path + ".logits", "wb") as file:
         file.write(logits.contiguous().numpy().tobytes())
@@ -201,7 +201,7 @@ def write_row(folder, row):
 def main(folder, rows):
     torch.manual_seed(1)
     write_pictures(os.path.join(folder, "pictures"))
-    no_first_weights()
+    skip_weight_initialisation()
     with torch.no_grad():
         for row in rows:
             write_row(folder, {**DEFAULTS, **dict(item.split("=") for item in row.split(";"))})

@@ -1,5 +1,7 @@
-// Checkpoints written by Debian's python3-torch and python3-torchvision and read here: every logit equals torchvision's
-// on the same picture file, through the whole of its transform, to 1e-4 of the largest.
+// Imported weights give torchvision's logits.
+//
+// Debian's python3-torch and python3-torchvision write the weight files. Every logit must equal torchvision's on the
+// same picture file, including its whole preprocessing, to 1e-4 of the largest.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -22,7 +24,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kClasses = 7;
 
-// One checkpoint; torchvision_reference.py has the words.
+// One weight file; torchvision_reference.py explains the values.
 struct Row {
   std::string name;  // of its files
   std::string network = "resnet18";
@@ -31,7 +33,7 @@ struct Row {
   std::string wrapping{};
   std::string classifier = "plain";
   std::string stride = "3x3";
-  int64_t size = 64, resize = 73;  // 0: what the network is used to
+  int64_t size = 64, resize = 73;  // 0: the architecture's default
   Aspect aspect = Aspect::kStretch;
   std::string mean{}, deviation{};
 
@@ -60,7 +62,7 @@ struct Row {
   }
 };
 
-// Checkpoints that one run of Python writes.
+// Weight files written by one run of Python.
 struct Group {
   std::string name;
   std::vector<Row> rows;
@@ -69,7 +71,7 @@ void PrintTo(const Group& group, std::ostream* out) {
   *out << group.name;
 }
 
-// Every network but one of the smallest in half precision, which makes files of half the size.
+// Large networks use half precision, to halve the file size.
 Row half(const std::string& network, int64_t size = 64, int64_t resize = 73) {
   return {.name = network, .network = network, .type = "float16", .size = size, .resize = resize};
 }
@@ -89,13 +91,13 @@ const std::vector<Group>& groups() {
         {.name = "state_dict", .wrapping = "state_dict"},
         {.name = "model", .form = "legacy", .wrapping = "model"},
         {.name = "net", .wrapping = "net"}}},
-      {"Framings",
+      {"Preprocessing",
        {{.name = "own", .size = 0, .resize = 0},
         {.name = "own_keep", .size = 0, .resize = 0, .aspect = Aspect::kKeep},
         {.name = "resized_more", .size = 0, .resize = 301, .aspect = Aspect::kKeep},
         {.name = "even", .size = 64, .resize = 80},
         {.name = "odd", .size = 63, .resize = 80, .aspect = Aspect::kKeep},
-        {.name = "uncut", .size = 80, .resize = 80, .aspect = Aspect::kKeep},
+        {.name = "uncropped", .size = 80, .resize = 80, .aspect = Aspect::kKeep},
         {.name = "halves", .mean = "0.5,0.5,0.5", .deviation = "0.5, 0.5, 0.5"},
         {.name = "other", .aspect = Aspect::kKeep, .mean = "0.1,0.7,-0.25", .deviation = "1,0.003921569,2.5e-1"}}},
       {"Triplets",
@@ -120,7 +122,7 @@ const std::vector<Group>& groups() {
   return all;
 }
 
-// Float32 [pictures, classes] as the script wrote it.
+// Float32 [pictures, classes], as written by the script.
 Tensor expected_logits(const std::string& path) {
   const std::vector<uint8_t> bytes = read_file(path);
   const auto pictures = static_cast<int64_t>(bytes.size() / sizeof(float)) / kClasses;
@@ -150,17 +152,17 @@ void expect_same_logits(const Row& row, const test::TempDir& folder) {
   LoadOptions loading;
   loading.preprocessing = source.info().preprocessing;
   const DeviceImages images(load_images(folder / "pictures", loading), torch::kCPU);
-  const Outputs got = evaluate(source, images);
-  const Tensor want = expected_logits(folder / (row.name + ".logits"));
-  ASSERT_EQ(want.size(0), 3);
-  EXPECT_EQ(got.features.size(1), row.feature_width());
-  const double largest = want.abs().max().item<double>();
-  EXPECT_TENSOR_NEAR(got.logits, want, 1e-4 * largest);
+  const Outputs outputs = evaluate(source, images);
+  const Tensor expected = expected_logits(folder / (row.name + ".logits"));
+  ASSERT_EQ(expected.size(0), 3);
+  EXPECT_EQ(outputs.features.size(1), row.feature_width());
+  const double largest = expected.abs().max().item<double>();
+  EXPECT_TENSOR_NEAR(outputs.logits, expected, 1e-4 * largest);
 }
 
 class Torchvision : public ::testing::TestWithParam<Group> {};
 
-TEST_P(Torchvision, GivesEveryLogit) {
+TEST_P(Torchvision, LogitsMatch) {
   const std::optional<std::string> python = test::python_with("torchvision");
   if (!python) GTEST_SKIP() << "skipped: no python3-torchvision";
   const test::TempDir folder;

@@ -1,4 +1,4 @@
-// BAIT's losses, gradients and steps against an independent PyTorch script that was written from the specification.
+// BAIT's losses, gradients and steps against an independent PyTorch script (docs/method.md, BAIT).
 #include <nlohmann/json.hpp>
 
 #include "tests/support/dump.h"

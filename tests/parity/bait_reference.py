@@ -2,7 +2,9 @@
 
     /usr/bin/python3 tests/parity/bait_reference.py DUMP.safetensors
 
-Written from spec 03. The first part takes two heads' logits and compares the cast's and the bite's loss with their
+Computes the equations of docs/method.md (BAIT).
+
+The first part takes two heads' logits and compares the cast's and the bite's loss with their
 gradients. The second starts from a source and a bait, is given each step's batch and dropout masks, and goes its own
 way from there: the second step starts where our own first one ended, so that momentum is compared, too.
 """

@@ -2,7 +2,7 @@
 
     /usr/bin/python3 tests/parity/joint_reference.py DUMP.safetensors
 
-Written from specifications 06 and 07, section by section and in the plainest way: whole tables of distances, walks
+Computes the equations of docs/method.md (DECISION and CAiDA) in the plainest way: whole tables of distances, walks
 hop by hop, pairs of sources one by one. Everything is computed in double.
 """
 import json
@@ -32,7 +32,7 @@ def entropy(p):
 
 
 def decision_labels(dump, alpha, comparison):
-    """Spec 06, section 3."""
+    """Labels as in docs/method.md, DECISION."""
     own, rows = [], []
     for features, logits in zip(dump["in.features"], dump["in.logits"]):
         g = with_one(features)
@@ -64,7 +64,7 @@ def anchor_of(start, distances, confident):
 
 
 def caida_labels(dump, omega, comparison):
-    """Spec 07, section 3."""
+    """Labels as in docs/method.md, CAiDA."""
     z, phi, backbone = (sum(w * x for w, x in zip(omega, dump[f"in.{name}"]))
                         for name in ("logits", "features", "backbones"))
     count, classes = z.shape
@@ -92,7 +92,7 @@ def caida_labels(dump, omega, comparison):
 
 
 def class_relations(logits, omega, labels):
-    """Spec 07, section 4: L_cr."""
+    """L_cr as in docs/method.md, CAiDA."""
     sources, _, classes = logits.shape
     total = 0.0
     for c in labels.unique():

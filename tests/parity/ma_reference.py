@@ -1,4 +1,4 @@
-"""MA's three steps computed again from spec 05 with PyTorch: losses, gradients, singular vectors, Adam.
+"""MA's three steps (docs/method.md, MA) computed again with PyTorch: losses, gradients, singular vectors, Adam.
 
 The random draws (classes, z, dropout masks, start of the virtual adversary) come from the dump.
 """

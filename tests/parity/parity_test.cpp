@@ -1,5 +1,5 @@
 // One training step and one round against an independent PyTorch script: everything that goes in and comes out is
-// written to a file, and the script computes it again from the specification.
+// written to a file, and the script computes it again from the equations in docs/method.md.
 #include <nlohmann/json.hpp>
 
 #include "tests/support/dump.h"

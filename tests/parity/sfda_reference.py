@@ -1,6 +1,6 @@
-"""SFDA's memory of prototypes, its labels and one step's losses and gradients, computed again from spec 04.
+"""SFDA's memory of prototypes, its labels and one step's losses and gradients, computed again (docs/method.md, SFDA).
 
-Written as the specification and the released code have it, list by list and with the (bP) x (bP) matrix of distances,
+Follows the released code, list by list and with the (bP) x (bP) matrix of distances,
 where the program under test works on tensors of a fixed shape.
 """
 import argparse

@@ -1,5 +1,4 @@
-// SHOT's whole course and the source ensemble against an independent PyTorch script that was written from the
-// specification.
+// SHOT's whole course and the source ensemble against an independent PyTorch script (docs/method.md, SHOT).
 //
 // The methods run as they are, so that what they choose themselves is compared, too: rates, their decay, momentum,
 // weight decay, when labels are made. The script is given the pictures, the sources before the first step, and what

@@ -2,11 +2,13 @@
 
     /usr/bin/python3 tests/parity/shot_reference.py DUMP.safetensors
 
-Written from specs 01 and 02. The dump gives the pictures, the sources before the first step, and each step's rows and
+Computes the equations of docs/method.md (SHOT).
+
+The dump gives the pictures, the sources before the first step, and each step's rows and
 dropout masks. Everything else is our own: what the sources make of the target set, labels, losses, rates, steps, the
 statistics of BatchNorm, and the mean of the sources' probabilities. After each step the weights are compared and then
 taken from the dump, so that rounding does not add up; momentum stays ours. All is computed in double, and labels are
-found picture by picture. Numbers that the dump leaves open are those of the specification's column for digits.
+found picture by picture. Numbers that the dump leaves open are SHOT's defaults for digits.
 """
 import json
 import math
@@ -38,7 +40,7 @@ def evaluate(source, x):
 
 
 def label(phi, p, one=1.0, turns=2, only_live=True):
-    """Spec 02, section 4. -> labels, and how much farther the second nearest centroid is at least."""
+    """SHOT's pseudo-labels. -> labels, and how much farther the second nearest centroid is at least."""
     g = [F.normalize(torch.cat((row, torch.tensor([one]))), dim=0) for row in phi]
     weights, labels, margin = p, p.argmax(1).tolist(), math.inf
     for _ in range(turns):

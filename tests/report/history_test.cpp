@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kPictures = 30, kClasses = 10;
 
-// Rounds as a method would tell of them, of random numbers.
+// Round events with random values.
 struct FakeRun {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   Selection selection = select_confident(test::normals({kPictures, kClasses}, 9).softmax(-1), 12);
@@ -43,7 +43,7 @@ std::string folder_with(const test::TempDir& folder, HistoryOptions options, int
   return run.path();
 }
 
-TEST(History, KeepsWhatARoundBelieved) {
+TEST(History, StoresPredictionsAndFeaturesOfARound) {
   const test::TempDir folder;
   const History history = read_history(folder_with(folder, {}));
   FakeRun fake;
@@ -68,16 +68,16 @@ TEST(History, KeepsWhatARoundBelieved) {
   EXPECT_EQ(round.source_features[1].sizes().vec(), (std::vector<int64_t>{kPictures, 7}));
 }
 
-TEST(History, KeepsTheFeaturesOfASampleAndMoreInTheLastRound) {
+TEST(History, StoresFeaturesOfASampleAndMoreInTheLastRound) {
   const test::TempDir folder;
   const History history = read_history(folder_with(folder, {10, 20, 3, 2}));
   EXPECT_EQ(history.rounds[1].features.sizes().vec(), (std::vector<int64_t>{10, 3}));
   EXPECT_EQ(history.rounds[2].sample.size(0), 20);
   const Tensor within = (history.rounds[2].sample.unsqueeze(1) == history.rounds[1].sample).any(0);
-  EXPECT_TRUE(within.all().item<bool>()) << "the smaller sample is part of the larger";
+  EXPECT_TRUE(within.all().item<bool>()) << "the smaller sample is a subset of the larger";
 }
 
-TEST(History, OfMethodsWithoutPseudoLabelsHasTheMixtures) {
+TEST(History, UsesTheMixtureForMethodsWithoutPseudoLabels) {
   const test::TempDir folder;
   RunFolder run(folder / "run", "");
   run.begin();
@@ -90,13 +90,13 @@ TEST(History, OfMethodsWithoutPseudoLabelsHasTheMixtures) {
   EXPECT_TENSOR_EQ(round.confidence, std::get<0>(event.probabilities.max(-1)));
 }
 
-TEST(History, ForgetsARunThatWasInterrupted) {
+TEST(History, OverwritesThatOfAnInterruptedRun) {
   const test::TempDir folder;
   folder_with(folder, {}, 2);
   EXPECT_EQ(read_history(folder_with(folder, {}, 1)).rounds.size(), 2u);
 }
 
-TEST(History, SaysWhatIsWrongWithIt) {
+TEST(History, RejectsDamagedFiles) {
   const test::TempDir folder;
   EXPECT_THROW(read_history(folder / "nowhere"), InputError);
   const std::string run = folder_with(folder, {});
@@ -107,7 +107,7 @@ TEST(History, SaysWhatIsWrongWithIt) {
     EXPECT_THROW(read_history(run), InputError) << length;
   }
   write_safetensors(file, {});
-  EXPECT_THROW(read_history(run), InputError) << "a file with nothing in it";
+  EXPECT_THROW(read_history(run), InputError) << "an empty file";
   write_file_atomically(file, whole);
   write_file_atomically(run + "/history/run.json", "{");
   EXPECT_THROW(read_history(run), InputError);

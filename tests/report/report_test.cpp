@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Six pictures of two classes; the mixture says 1 wrongly about the last two at the start, and about none in the end.
+// Six pictures of two classes; the mixture misclassifies the last two as 1 at first, and none in the end.
 History small_history() {
   History history;
   history.classes = {"cat", "dog"};
@@ -42,7 +42,7 @@ History small_history() {
 
 const Tensor kTruth = test::indices({0, 0, 1, 1, 0, 0});
 
-TEST(ReportRounds, ComparePseudoLabelsOfTheRoundBeforeWithTheTruth) {
+TEST(ReportRounds, ComparePseudoLabelsOfThePreviousRoundWithTheTruth) {
   const History history = small_history();
   const std::vector<nlohmann::json> metrics = {
       {{"round", 0}, {"seconds", 1.5}, {"weights", {0.5, 0.5}}, {"entropy", 0.3}},
@@ -64,12 +64,12 @@ TEST(ReportRounds, ComparePseudoLabelsOfTheRoundBeforeWithTheTruth) {
   EXPECT_TRUE(report_rounds({history, Tensor()}, metrics)[1]["accuracy"].is_null());
 }
 
-TEST(ReportBound, ComparesTheLabelsARoundWasTrainedOn) {
+TEST(ReportBound, UsesTheLabelsThatARoundWasTrainedOn) {
   const ReportBound bound = report_bound({small_history(), kTruth});
   ASSERT_EQ(bound.rounds.size(), 3u);
   EXPECT_TRUE(bound.rounds[0].is_null()) << "before any training there is no confident set";
   const nlohmann::json& first = bound.rounds[1];
-  EXPECT_EQ(first["source_disagreement"], 0.5) << "source b is always against";
+  EXPECT_EQ(first["source_disagreement"], 0.5) << "source b always disagrees";
   EXPECT_EQ(first["criteria_disagreement"], 0.0);
   EXPECT_NEAR(first["mismatch"], -std::log(0.75), 1e-12);
   EXPECT_EQ(first["label_error"], 0.0);
@@ -77,30 +77,31 @@ TEST(ReportBound, ComparesTheLabelsARoundWasTrainedOn) {
   EXPECT_TRUE(first["misalignment"].is_null()) << "six pictures are too few";
   EXPECT_TRUE(first["misalignment_sources"].is_null());
   EXPECT_NEAR(first["misalignment_cap"], std::log(1.5), 1e-12);
-  EXPECT_NEAR(first["bias"], std::sqrt(std::log(2.0) / 2), 1e-12) << "0.75 of 1.5, with the cap for the misalignment";
+  EXPECT_NEAR(first["bias"], std::sqrt(std::log(2.0) / 2), 1e-12)
+      << "-ln 0.75 + ln 1.5, with the cap for the misalignment";
   EXPECT_NEAR(first["variance"], std::sqrt((2 * 8 * std::log(2.0) + std::log(20.0)) / 4), 1e-12);
   const nlohmann::json& second = bound.rounds[2];
   EXPECT_NEAR(second["criteria_disagreement"], 1.0 / 5, 1e-12) << "picture 4 in round 1";
   EXPECT_NEAR(second["mismatch"], -std::log(1 - (0.5 + 0.2) / 2), 1e-12);
 }
 
-TEST(ReportBound, IsNotMadeUp) {
+TEST(ReportBound, IsNullIfUnknown) {
   History history = small_history();
   const nlohmann::json unlabelled = report_bound({history, Tensor()}).rounds[1];
   EXPECT_TRUE(unlabelled["mismatch_exact"].is_null());
   EXPECT_TRUE(unlabelled["sum_exact"].is_null());
   EXPECT_TRUE(unlabelled["label_error"].is_null());
   for (RoundHistory& round : history.rounds) round.pseudo_label = Tensor();
-  EXPECT_TRUE(report_bound({history, kTruth}).rounds[1].is_null()) << "of a method without pseudo-labels";
+  EXPECT_TRUE(report_bound({history, kTruth}).rounds[1].is_null()) << "a method without pseudo-labels";
   history = small_history();
   history.joint_width = 0;
-  EXPECT_TRUE(report_bound({history, kTruth}).rounds[1].is_null()) << "of a history that does not tell the width";
+  EXPECT_TRUE(report_bound({history, kTruth}).rounds[1].is_null()) << "a history without the joint width";
   EXPECT_TRUE(report_bound({history, kTruth}).notes.empty());
 }
 
-TEST(ReportBound, MeasuresMisalignmentOnTheSample) {
-  // 600 pictures, every second of them with features, in the last round all. Confident are those on one side of an
-  // edge, so the divergence is its cap.
+TEST(ReportBound, EstimatesMisalignmentOnTheSample) {
+  // 600 pictures. Every second one has features, in the last round all of them. The confident set is a half-space, so
+  // the divergence is its cap.
   History history = small_history();
   const Tensor features = test::normals({600, 4}, 7);
   for (RoundHistory& round : history.rounds) {
@@ -115,29 +116,30 @@ TEST(ReportBound, MeasuresMisalignmentOnTheSample) {
   }
   const ReportBound bound = report_bound({history, Tensor()});
   const nlohmann::json& terms = bound.rounds[1];
-  const double cap = terms["misalignment_cap"], joint = terms["misalignment"], apart = terms["misalignment_sources"];
+  const double cap = terms["misalignment_cap"], joint = terms["misalignment"],
+               per_source = terms["misalignment_sources"];
   EXPECT_GT(joint, 0.8 * cap);
-  EXPECT_NEAR(apart, joint / 2, 0.1 * cap) << "the second source sees nothing of it";
-  EXPECT_EQ(bound.rounds[2], terms) << "the same pictures, though more are kept";
+  EXPECT_NEAR(per_source, joint / 2, 0.1 * cap) << "the second source does not see the selection";
+  EXPECT_EQ(bound.rounds[2], terms) << "the same pictures, although more are stored";
   EXPECT_THAT(bound.notes.back(), HasSubstr("from 300 of 600 pictures"));
-  EXPECT_THAT(bound.notes.back(), HasSubstr("4 principal components of all sources together and 2 of each"));
+  EXPECT_THAT(bound.notes.back(), HasSubstr("4 principal components of the joint space and 2 per source"));
 }
 
-TEST(ReportBound, HasTheTermsThatThePageKnows) {
+TEST(ReportBound, MatchesTheSchemaOfThePage) {
   const std::string schema = read_text(std::string(TRIBUTARY_SOURCE_DIR) + "/web/modules/schema.js");
   const size_t begin = schema.find("@typedef {object} Bound\n");
   ASSERT_NE(begin, std::string::npos);
-  const std::string of_bound = schema.substr(begin, schema.find("*/", begin) - begin);
+  const std::string bound_schema = schema.substr(begin, schema.find("*/", begin) - begin);
   std::set<std::string> known, sent;
   const std::regex property("@property \\{[^}]*\\} \\[?([a-z_]+)");
-  for (std::sregex_iterator at(of_bound.begin(), of_bound.end(), property), end; at != end; ++at)
+  for (std::sregex_iterator at(bound_schema.begin(), bound_schema.end(), property), end; at != end; ++at)
     known.insert((*at)[1]);
   const nlohmann::json terms = report_bound({small_history(), kTruth}).rounds[1];
   for (const auto& [name, value] : terms.items()) sent.insert(name);
   EXPECT_EQ(known, sent);
 }
 
-TEST(ReportBound, IsLoggedWithTheErrorWhereLabelsAreKnown) {
+TEST(ReportBound, IsLoggedWithTheErrorIfLabelsAreKnown) {
   const nlohmann::json data = {{"rounds",
                                 {{{"round", 0}, {"bound", nullptr}, {"accuracy", {{"mixture", 0.5}}}},
                                  {{"round", 1}, {"bound", {{"sum", 2.0}}}, {"accuracy", {{"mixture", 0.75}}}},
@@ -148,7 +150,7 @@ TEST(ReportBound, IsLoggedWithTheErrorWhereLabelsAreKnown) {
   EXPECT_EQ(log[1], (nlohmann::json{{"round", 2}, {"sum", 1.5}}));
 }
 
-TEST(ReportClasses, CountWhatBecameOfWhat) {
+TEST(ReportClasses, CountConfusionsBeforeAndAfter) {
   const History history = small_history();
   const nlohmann::json known = report_confusion({history, kTruth});
   EXPECT_EQ(known["before"], (nlohmann::json{{2, 2}, {0, 2}}));
@@ -163,7 +165,7 @@ TEST(ReportClasses, CountWhatBecameOfWhat) {
   EXPECT_NEAR(classes[1]["confidence"], 0.65, 1e-6);
 }
 
-TEST(ReportGallery, ShowsTheExtremesAndTheChanged) {
+TEST(ReportGallery, ShowsExtremesAndChangedPictures) {
   const History history = small_history();
   const nlohmann::json gallery = report_gallery({history, Tensor()}, test::noise_pictures(6), 3);
   const auto indices = [&](const char* kind) {
@@ -198,7 +200,7 @@ TEST(ReportEmbedding, HasTheChosenRoundsAndPoints) {
   EXPECT_EQ(report_embedding({history, kTruth}, options)["full"]["sampled"], 6);
 }
 
-TEST(ReportPage, HoldsHostileNamesWithoutBreaking) {
+TEST(ReportPage, EscapesHostileNames) {
   const std::string hostile = "</script><script>alert(1)</script><!--";
   const std::string page = report_page({{"schema", 1}, {"kind", "run"}, {"name", hostile}, {"note", "\xff"}});
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));

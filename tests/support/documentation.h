@@ -1,4 +1,4 @@
-// Pages of documentation as tests: their programs and commands, in order.
+// Extracts the code blocks of documentation pages, to run them as tests.
 #pragma once
 
 #include <sstream>
@@ -14,7 +14,7 @@ struct CodeBlock {
   std::string text;
 };
 
-// The fenced blocks of a page.
+// The fenced code blocks of a page, in order.
 inline std::vector<CodeBlock> code_blocks(const std::string& page) {
   std::vector<CodeBlock> blocks;
   std::istringstream lines(file_text(page));

@@ -1,4 +1,4 @@
-// Tensors for another implementation to compare with its own: a safetensors file with a configuration in it.
+// Writes tensors and a configuration to a safetensors file, for comparison with a reference implementation.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,21 +12,21 @@ namespace tributary::test {
 
 class Dump {
  public:
-  // A copy of the values as they are now. Truth values are written as numbers.
+  // Adds a copy of the current values. Booleans become int64.
   void add(const std::string& name, const Tensor& value) {
-    Tensor kept = value.detach().clone(at::MemoryFormat::Contiguous);
-    if (kept.scalar_type() == torch::kBool) kept = kept.to(torch::kInt64);
-    const DType type = kept.scalar_type() == torch::kInt64     ? DType::I64
-                       : kept.scalar_type() == torch::kFloat64 ? DType::F64
+    Tensor copy = value.detach().clone(at::MemoryFormat::Contiguous);
+    if (copy.scalar_type() == torch::kBool) copy = copy.to(torch::kInt64);
+    const DType type = copy.scalar_type() == torch::kInt64     ? DType::I64
+                       : copy.scalar_type() == torch::kFloat64 ? DType::F64
                                                                : DType::F32;
-    kept_.push_back(kept);
-    entries_.push_back({name, type, kept.sizes().vec(), {static_cast<const uint8_t*>(kept.data_ptr()), kept.nbytes()}});
+    copies_.push_back(copy);
+    entries_.push_back({name, type, copy.sizes().vec(), {static_cast<const uint8_t*>(copy.data_ptr()), copy.nbytes()}});
   }
   void add(const std::string& name, double value) { add(name, torch::tensor(value, torch::kFloat64)); }
   void add(const std::string& prefix, const NamedTensors& tensors) {
     for (const NamedTensor& tensor : tensors) add(prefix + tensor.name, tensor.value);
   }
-  // Values under the names of others.
+  // Adds `values` with the names of other tensors.
   void add(const std::string& prefix, const NamedTensors& names, const std::vector<Tensor>& values) {
     for (size_t i = 0; i < names.size(); ++i) add(prefix + names[i].name, values[i]);
   }
@@ -38,7 +38,7 @@ class Dump {
   }
 
  private:
-  std::vector<Tensor> kept_;
+  std::vector<Tensor> copies_;
   std::vector<TensorEntry> entries_;
 };
 

@@ -1,4 +1,4 @@
-// TensorBoard's event files read back, apart from the code that writes them.
+// Reads TensorBoard's event files, independently of the code that writes them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct EventRecord {
   float value = 0;
 };
 
-// CRC-32C bit by bit, as records carry it.
+// The masked CRC-32C of a record, computed bit by bit.
 inline uint32_t record_checksum(std::string_view bytes) {
   uint32_t rest = ~0u;
   for (const char byte : bytes) {
@@ -33,14 +33,14 @@ inline uint32_t record_checksum(std::string_view bytes) {
   return (rest >> 15 | rest << 17) + 0xa282ead8u;
 }
 
-// Bytes that are taken from the front; too few are an error.
+// Reads bytes from the front; throws if there are too few.
 class EventBytes {
  public:
   explicit EventBytes(std::string_view rest) : rest_(rest) {}
   bool empty() const { return rest_.empty(); }
 
   std::string_view take(uint64_t count) {
-    if (count > rest_.size()) throw std::runtime_error("the bytes end too early");
+    if (count > rest_.size()) throw std::runtime_error("unexpected end of the bytes");
     const std::string_view taken = rest_.substr(0, count);
     rest_.remove_prefix(count);
     return taken;
@@ -72,7 +72,7 @@ inline void read_value(EventBytes bytes, EventRecord& record) {
     } else if (key == (2 << 3 | 5)) {
       record.value = std::bit_cast<float>(static_cast<uint32_t>(bytes.fixed(4)));
     } else {
-      throw std::runtime_error("a field of a value that is not expected");
+      throw std::runtime_error("unexpected field of a value");
     }
   }
 }
@@ -95,13 +95,13 @@ inline EventRecord read_event(EventBytes bytes) {
     } else if (key == (7 << 3 | 2)) {
       record.is_start = bytes.sized() == "\x08\x01";
     } else {
-      throw std::runtime_error("a field of an event that is not expected");
+      throw std::runtime_error("unexpected field of an event");
     }
   }
   return record;
 }
 
-// The whole records of a file's `content`; checksums that are wrong are failures of the test.
+// The complete records of a file. Wrong checksums fail the test.
 inline std::vector<EventRecord> read_events(std::string_view content) {
   std::vector<EventRecord> records;
   while (content.size() >= 16) {

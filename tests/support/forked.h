@@ -1,4 +1,4 @@
-// A function in a process of its own: what it says on the way, how it ends, and what it leaves on the error output.
+// Runs a function in a child process and captures its exit code and standard error.
 #pragma once
 
 #include <fcntl.h>
@@ -17,42 +17,44 @@ namespace tributary::test {
 
 class Forked {
  public:
-  // Calls `work` with a function that says "ready", as does any output, and ends with its result.
+  // Calls `work` in the child and exits with its result. Calling `ready`, or any output, signals readiness.
   explicit Forked(const std::function<int(const std::function<void()>& ready)>& work) {
-    std::array<int, 2> said{}, err{};
-    if (pipe2(said.data(), O_CLOEXEC) != 0 || pipe2(err.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    std::array<int, 2> ready_pipe{}, err{};
+    if (pipe2(ready_pipe.data(), O_CLOEXEC) != 0 || pipe2(err.data(), O_CLOEXEC) != 0)
+      throw std::runtime_error("no pipe");
     child_ = fork();
     if (child_ == 0) {
       dup2(err[1], STDERR_FILENO);
-      dup2(said[1], STDOUT_FILENO);
+      dup2(ready_pipe[1], STDOUT_FILENO);
       try {
-        _exit(work([&] { [[maybe_unused]] const ssize_t written = write(said[1], "r", 1); }));
+        _exit(work([&] { [[maybe_unused]] const ssize_t written = write(ready_pipe[1], "r", 1); }));
       } catch (const std::exception& error) {
         dprintf(STDERR_FILENO, "%s\n", error.what());
         _exit(1);
       }
     }
-    close(said[1]);
+    close(ready_pipe[1]);
     close(err[1]);
-    said_ = said[0];
+    ready_ = ready_pipe[0];
     err_ = err[0];
   }
   ~Forked() {
     if (child_ > 0) finish(SIGKILL);
-    close(said_);
+    close(ready_);
     close(err_);
   }
   Forked(const Forked&) = delete;
   Forked& operator=(const Forked&) = delete;
 
-  // Returns when it has said so; false if it ended before.
+  // Blocks until the child is ready; false if it ended before.
   bool wait_until_ready() const {
     char letter = 0;
-    return read(said_, &letter, 1) == 1;
+    return read(ready_, &letter, 1) == 1;
   }
   void signal(int number) const { kill(child_, number); }
 
-  // Waits for its end, after a signal where one is given: its exit code, 128 + n where signal n ended it.
+  // Sends the signal `number` if it is not 0, waits for the child and returns its exit code; 128 + n if signal n killed
+  // it.
   int finish(int number = 0) {
     if (number != 0) kill(child_, number);
     std::array<char, 1024> buffer;
@@ -63,11 +65,11 @@ class Forked {
     child_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  const std::string& err() const { return text_; }  // after its end
+  const std::string& err() const { return text_; }  // valid after finish()
 
  private:
   pid_t child_ = -1;
-  int said_ = -1, err_ = -1;
+  int ready_ = -1, err_ = -1;
   std::string text_;
 };
 

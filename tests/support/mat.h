@@ -1,4 +1,4 @@
-// MATLAB 5 files for tests, byte by byte, so that each byte can be wrong.
+// Builds MATLAB 5 files for tests, valid and invalid.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace tributary::test {
 
 using MatBytes = std::vector<uint8_t>;
 
-// MATLAB's codes: of classes, and of numbers as stored.
+// MATLAB's codes of classes and storage types.
 constexpr uint32_t kMatCell = 1, kMatChar = 4, kMatDouble = 6, kMatUint8Class = 9;
 constexpr uint32_t kMatInt8 = 1, kMatUint8 = 2, kMatInt32 = 5, kMatUint32 = 6, kMatFloat64 = 9;
 
@@ -33,14 +33,14 @@ inline MatBytes mat_tag(uint32_t type, size_t bytes) {
   return mat_numbers<uint32_t>({type, static_cast<uint32_t>(bytes)});
 }
 
-// With its tag and padding.
+// An element with tag and padding.
 inline MatBytes mat_element(uint32_t type, const MatBytes& content) {
   MatBytes bytes = mat_tag(type, content.size()) + content;
   bytes.resize((bytes.size() + 7) / 8 * 8);
   return bytes;
 }
 
-// An array or, where `content` holds arrays, a cell array. `flags` are such as 0x800 for complex numbers.
+// An array, or a cell array if `content` is a list of arrays. `flags`: 0x800 for complex numbers.
 inline MatBytes mat_matrix(uint32_t kind, const std::string& name, const std::vector<int32_t>& sizes,
                            const MatBytes& content, uint32_t flags = 0) {
   return mat_element(14, mat_element(kMatUint32, mat_numbers<uint32_t>({kind | flags, 0})) +
@@ -72,7 +72,6 @@ inline MatBytes mat_header() {
   return header + MatBytes{0, 1, 'I', 'M'};
 }
 
-// A whole file.
 inline MatBytes mat_of(const std::vector<MatBytes>& arrays) {
   MatBytes bytes = mat_header();
   for (const MatBytes& array : arrays) bytes = bytes + array;

@@ -1,4 +1,4 @@
-// What tests of the compared methods share.
+// Helpers for tests of adaptation methods.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace tributary::test {
 
-// Keeps what a method tells of itself.
+// Records the events of a method.
 struct Recorder : Observer {
   std::vector<RoundEvent> rounds;
   int64_t steps = 0;
@@ -17,7 +17,7 @@ struct Recorder : Observer {
   void on_round(const RoundEvent& event) override { rounds.push_back(event); }
 };
 
-// A few passes in small batches.
+// A few epochs with small batches.
 inline BaselineOptions quick(int64_t epochs = 2) {
   BaselineOptions options;
   options.epochs = epochs;
@@ -25,7 +25,7 @@ inline BaselineOptions quick(int64_t epochs = 2) {
   return options;
 }
 
-// The method with these lines in its section of a configuration.
+// The method, configured with `lines` of TOML in its section.
 inline std::unique_ptr<Method> configured(const MethodEntry& entry, const std::string& lines,
                                           const BaselineOptions& common = quick()) {
   OptionTable table;

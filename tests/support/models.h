@@ -24,7 +24,7 @@ inline Ensemble small_ensemble(const std::vector<std::string>& architectures, in
   return ensemble;
 }
 
-// Pictures of noise, 32 x 32.
+// Pictures of random pixels, 32 x 32.
 inline ImageSet noise_pictures(int64_t count, uint64_t seed = 1) {
   ImageSet images;
   images.height = images.width = 32;
@@ -35,7 +35,7 @@ inline ImageSet noise_pictures(int64_t count, uint64_t seed = 1) {
   return images;
 }
 
-// The same pictures, handed out one at a time instead of lying in memory.
+// The same pictures, read on demand instead of kept in memory.
 inline ImageSet streamed(const ImageSet& images) {
   ImageSet set = subset(images, {});
   set.names = images.names;

@@ -1,4 +1,4 @@
-// Pictures for tests: made from a seed, and encoded as JPEG or PNG without any tool outside.
+// Generates pictures from a seed and encodes them as JPEG or PNG.
 #pragma once
 
 #include <png.h>
@@ -24,7 +24,7 @@
 
 namespace tributary::test {
 
-// Smooth colours with some noise, so that JPEG keeps them roughly and every pixel differs from its neighbours.
+// Smooth colours with some noise: JPEG preserves them roughly, and every pixel differs from its neighbours.
 inline Picture sample_picture(int height, int width, uint64_t seed = 1) {
   Random random(seed);
   Picture picture{height, width, {}};
@@ -39,14 +39,13 @@ inline Picture sample_picture(int height, int width, uint64_t seed = 1) {
   return picture;
 }
 
-// A picture of one colour.
 inline Picture plain_picture(int height, int width, uint8_t red, uint8_t green, uint8_t blue) {
   Picture picture{height, width, {}};
   for (int i = 0; i < height * width; ++i) picture.rgb.insert(picture.rgb.end(), {red, green, blue});
   return picture;
 }
 
-// A set in memory of pictures that lie one behind the other in `pixels`.
+// A set of pictures in memory; `pixels` are contiguous.
 inline ImageSet image_set(int height, int width, std::vector<std::string> names, std::vector<uint8_t> pixels) {
   ImageSet set;
   set.height = height;
@@ -58,8 +57,8 @@ inline ImageSet image_set(int height, int width, std::vector<std::string> names,
 
 enum class JpegKind { kRgb, kGrey, kProgressive, kCmyk, kYcck, kCmykWithoutAdobe, kTwoScans };
 
-// kTwoScans is grey in two full scans. For the four-colour kinds, ink is the picture's inverse and black a quarter of
-// its green.
+// kTwoScans is grey with two full scans. For the CMYK kinds, ink is the inverse of the picture, and black is a quarter
+// of its green.
 inline std::vector<uint8_t> encode_jpeg(const Picture& picture, JpegKind kind = JpegKind::kRgb, int quality = 95) {
   jpeg_compress_struct info = {};
   jpeg_error_mgr errors = {};
@@ -133,7 +132,7 @@ inline std::vector<uint8_t> encode_png(const Picture& picture, bool interlaced =
   return bytes;
 }
 
-// `jpeg` with an APP1 segment of this payload behind its first two bytes.
+// Inserts an APP1 segment after the first two bytes of `jpeg`.
 inline std::vector<uint8_t> with_app1(const std::vector<uint8_t>& jpeg, std::span<const uint8_t> payload) {
   const size_t length = payload.size() + 2;
   std::vector<uint8_t> segment = {0xff, 0xe1, static_cast<uint8_t>(length >> 8), static_cast<uint8_t>(length & 0xff)};
@@ -143,7 +142,7 @@ inline std::vector<uint8_t> with_app1(const std::vector<uint8_t>& jpeg, std::spa
   return bytes;
 }
 
-// The payload of an EXIF segment that holds an orientation and, before it, another tag.
+// The payload of an EXIF segment with an orientation, preceded by another tag.
 inline std::vector<uint8_t> exif_payload(int orientation, bool big_endian) {
   std::vector<uint8_t> bytes = {'E', 'x', 'i', 'f', 0, 0};
   const auto put = [&bytes, big_endian](int value, int length) {
@@ -152,7 +151,7 @@ inline std::vector<uint8_t> exif_payload(int orientation, bool big_endian) {
   };
   bytes.insert(bytes.end(), 2, big_endian ? 'M' : 'I');
   put(42, 2);
-  put(8, 4);  // where the directory begins
+  put(8, 4);  // offset of the directory
   put(2, 2);  // its entries: tag, type (3: 16 bits), count, value
   for (const auto& [tag, value] : {std::pair(0x0100, 640), std::pair(0x0112, orientation)}) {
     put(tag, 2);

@@ -1,4 +1,4 @@
-// The program as a user meets it: run with arguments, its exit code and what it printed.
+// Runs the command-line program and captures its exit code and output.
 #pragma once
 
 #include <sys/wait.h>
@@ -25,8 +25,8 @@ inline std::string file_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Runs `tributary ARGUMENTS` in `folder`; the arguments are shell text. GPUs are hidden: journeys are repeatable to the
-// last bit on the CPU.
+// Runs `tributary ARGUMENTS` (shell text) in `folder`. GPUs are hidden, because results are bitwise reproducible on the
+// CPU.
 inline Outcome run_program(const TempDir& folder, const std::string& arguments) {
   const TempDir capture;
   const std::string command = "cd " + shell_quoted(folder.path()) +
@@ -36,7 +36,7 @@ inline Outcome run_program(const TempDir& folder, const std::string& arguments) 
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_text(capture / "out"), file_text(capture / "err")};
 }
 
-// A folder in which these commands were run.
+// A temporary folder in which the commands have been run.
 class Workshop : public TempDir {
  public:
   explicit Workshop(const std::vector<std::string>& commands) {

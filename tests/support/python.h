@@ -1,4 +1,4 @@
-// Python as a reference: finding one that has a module, and running a script of the test tree with it.
+// Finds a Python with a given module and runs reference scripts with it.
 #pragma once
 
 #include <cstdlib>
@@ -14,7 +14,8 @@ inline std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-// The first Python that imports `module`: $TRIBUTARY_PYTHON, Debian's, or the first on the PATH. Nothing if none does.
+// The first Python that can import `module`: $TRIBUTARY_PYTHON, Debian's, or the first on the PATH; nullopt if none
+// can.
 inline std::optional<std::string> python_with(const std::string& module) {
   std::vector<std::string> candidates = {"/usr/bin/python3", "python3"};
   if (const char* chosen = std::getenv("TRIBUTARY_PYTHON")) candidates.insert(candidates.begin(), chosen);

@@ -1,4 +1,4 @@
-// Tar archives for tests: put together by hand, so that any byte of them can be wrong.
+// Builds tar archives for tests, valid and invalid.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ inline std::string padded(std::string bytes) {
   return bytes;
 }
 
-// The sum of a changed header, where a header keeps it.
+// Updates the checksum of a modified header.
 inline std::string with_checksum(std::string header) {
   header.replace(148, 8, 8, ' ');
   int sum = 0;
@@ -26,7 +26,7 @@ inline std::string with_checksum(std::string header) {
   return header.replace(148, 8, fmt::format("{:06o}", sum) + std::string("\0 ", 2));
 }
 
-// A header with one field overwritten and the right checksum.
+// A header with one field overwritten and a valid checksum.
 inline std::string changed_header(const std::string& name, int64_t size, size_t offset, std::string_view field) {
   return with_checksum(tar_header(name, size, TarWritten::kRegular).replace(offset, field.size(), field));
 }
@@ -40,7 +40,7 @@ inline std::string tar_end() {
   return std::string(2 * kTarBlock, '\0');
 }
 
-// A whole archive of regular files.
+// An archive of regular files.
 inline std::string tar_of(const std::vector<std::pair<std::string, std::string>>& files) {
   std::string bytes;
   for (const auto& [name, content] : files) bytes += tar_member(name, content);

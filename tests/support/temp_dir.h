@@ -1,4 +1,4 @@
-// A folder for one test, gone at its end.
+// A temporary folder for a test, removed at its end.
 #pragma once
 
 #include <ftw.h>
@@ -22,12 +22,12 @@ class TempDir {
  public:
   TempDir() {
     std::string pattern = (std::filesystem::temp_directory_path() / "tributary-test-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make a folder like " + pattern);
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot create a folder like " + pattern);
     path_ = pattern;
   }
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
-  // Not by std::filesystem::remove_all: Torch's wheels export one of their own, which crashes in our process.
+  // Does not use std::filesystem::remove_all: Torch's wheels export their own copy, which crashes in our process.
   ~TempDir() {
     const auto remove_one = [](const char* path, const struct stat*, int, struct FTW*) { return ::remove(path); };
     nftw(path_.c_str(), remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -38,13 +38,13 @@ class TempDir {
   // The path of `name` in the folder.
   std::string operator/(std::string_view name) const { return (path_ / name).string(); }
 
-  // Makes a folder below, with its parents.
+  // Creates a subfolder with its parents.
   std::string folder(std::string_view name) const {
     std::filesystem::create_directories(path_ / name);
     return *this / name;
   }
 
-  // Writes a file below, with its parent folders, and returns its path.
+  // Writes a file, creating parent folders, and returns its path.
   std::string write(std::string_view name, std::span<const uint8_t> bytes) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream file(path_ / name, std::ios::binary);
@@ -65,7 +65,7 @@ inline std::vector<uint8_t> read_bytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// The message of the `Error` that `call` throws; a failure if it throws none.
+// The message of the `Error` that `call` throws. The test fails if it throws none.
 template <typename Error, typename Call>
 std::string message_of(Call call) {
   try {

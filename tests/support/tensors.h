@@ -1,4 +1,4 @@
-// Comparisons of tensors for tests.
+// Tensor helpers for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ inline double distance(const Tensor& a, const Tensor& b) {
   return a.numel() == 0 ? 0 : (a.to(torch::kFloat64) - b.to(torch::kFloat64)).abs().max().item<double>();
 }
 
-// Normal numbers that depend on the seed alone.
+// Standard normal values that depend only on the seed.
 inline Tensor normals(torch::IntArrayRef shape, uint64_t seed) {
   Tensor tensor = torch::empty(shape, torch::kFloat32);
   Random random(seed);

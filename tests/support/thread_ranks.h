@@ -1,4 +1,4 @@
-// Communicator that are threads of one process: what several processes do together, without processes.
+// A Communicator whose ranks are threads of one process, to test distributed code without processes.
 #pragma once
 
 #include <condition_variable>
@@ -13,12 +13,12 @@
 
 namespace tributary::test {
 
-// Where they meet. When one of them fails, those who wait for it fail too.
+// Exchanges tensors between the threads. If one rank fails, the ranks that wait for it fail, too.
 class ThreadHub {
  public:
   explicit ThreadHub(int64_t size) : tensors_(static_cast<size_t>(size)) {}
 
-  // Every rank brings a tensor and gets those of all, which are then copies of nobody's own.
+  // Returns copies of the tensors of all ranks.
   std::vector<Tensor> exchange(int64_t rank, const Tensor& own) {
     tensors_[static_cast<size_t>(rank)] = own.detach().clone();
     barrier();
@@ -37,28 +37,28 @@ class ThreadHub {
  private:
   void barrier() {
     std::unique_lock lock(mutex_);
-    const int64_t meeting = meetings_;
-    if (++here_ == tensors_.size()) {
-      here_ = 0;
-      ++meetings_;
+    const int64_t generation = generation_;
+    if (++arrived_ == tensors_.size()) {
+      arrived_ = 0;
+      ++generation_;
       changed_.notify_all();
       return;
     }
-    changed_.wait(lock, [&] { return meetings_ != meeting || failed_; });
-    if (meetings_ == meeting) throw std::runtime_error("another rank failed");
+    changed_.wait(lock, [&] { return generation_ != generation || failed_; });
+    if (generation_ == generation) throw std::runtime_error("another rank failed");
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Tensor> tensors_;
-  size_t here_ = 0;
-  int64_t meetings_ = 0;
+  size_t arrived_ = 0;
+  int64_t generation_ = 0;
   bool failed_ = false;
 };
 
-class ThreadRanks : public Communicator {
+class ThreadCommunicator : public Communicator {
  public:
-  ThreadRanks(ThreadHub& hub, int64_t rank, int64_t size) : hub_(hub), rank_(rank), size_(size) {}
+  ThreadCommunicator(ThreadHub& hub, int64_t rank, int64_t size) : hub_(hub), rank_(rank), size_(size) {}
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return size_; }
 
@@ -69,7 +69,7 @@ class ThreadRanks : public Communicator {
     tensor.copy_(total);
   }
   std::unique_ptr<Pending> all_reduce_async(Tensor tensor) override {
-    sum(tensor);
+    all_reduce(tensor);
     return std::make_unique<Done>();
   }
   void broadcast(Tensor& tensor, int64_t owner) override {
@@ -85,7 +85,7 @@ class ThreadRanks : public Communicator {
   int64_t rank_, size_;
 };
 
-// Does `work` on `size` ranks side by side and throws what the first that failed threw.
+// Runs `work` on `size` concurrent ranks and rethrows the first exception.
 inline void session(int64_t size, const std::function<void(Communicator&)>& work) {
   ThreadHub hub(size);
   std::mutex mutex;
@@ -93,7 +93,7 @@ inline void session(int64_t size, const std::function<void(Communicator&)>& work
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {
-      ThreadRanks comm(hub, rank, size);
+      ThreadCommunicator comm(hub, rank, size);
       try {
         work(comm);
       } catch (...) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs one command as two ranks on two hosts: network namespaces of this machine that only a cable joins. Ends with 0 if
-# both do; with 77 where such namespaces may not be made.
+# Runs a command as two ranks on two simulated hosts: network namespaces joined by a virtual cable. Exits with 0 if both
+# ranks do, with 77 if namespaces cannot be created.
 set -euo pipefail
 [ $# -gt 0 ] || { echo "usage: two_hosts.sh COMMAND [ARGUMENT...]" >&2; exit 2; }
 first=tributary-$$-0 second=tributary-$$-1
@@ -27,10 +27,10 @@ for namespace in "$first" "$second"; do
   ip -n "$namespace" link set veth0 up
 done
 
-place=(WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR="$network.1" MASTER_PORT="${MASTER_PORT:-29500}")
-ip netns exec "$first" env RANK=0 "${place[@]}" "$@" &
+environment=(WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR="$network.1" MASTER_PORT="${MASTER_PORT:-29500}")
+ip netns exec "$first" env RANK=0 "${environment[@]}" "$@" &
 zero=$!
-ip netns exec "$second" env RANK=1 "${place[@]}" "$@" &
+ip netns exec "$second" env RANK=1 "${environment[@]}" "$@" &
 one=$!
 code=0
 wait "$zero" || code=$?

@@ -1,5 +1,7 @@
-// The program under fire: it is sent a signal after a number of changes in the folders it works in, which the kernel
-// reports as they happen, so that blows fall at any moment of its work and no test has to wait for a clock.
+// Runs the program and sends it a signal after a number of changes to files in its folder.
+//
+// The kernel reports the changes through inotify. This way, tests interrupt the program at any point of its work
+// without depending on time.
 #pragma once
 
 #include <fcntl.h>
@@ -20,22 +22,23 @@
 
 namespace tributary::test {
 
+// When to send which signal.
 struct Blow {
-  int64_t after;  // so many changes of files and folders
+  int64_t after;  // number of changes to files and folders
   int signal;
   int times = 1;
-  std::function<pid_t(pid_t program)> whom = [](pid_t program) { return program; };  // 0: not there yet
+  std::function<pid_t(pid_t program)> whom = [](pid_t program) { return program; };  // 0: not started yet
 };
 
 struct Ending {
-  int code = 0;              // of the exit; 128 and the signal's number where that ended it
-  bool struck = false;       // before it ended by itself
-  int64_t changes = 0;       // of files and folders
-  double seconds_after = 0;  // from the blow to the end
+  int code = 0;              // exit code; 128 + n if signal n killed it
+  bool struck = false;       // the signal was sent before the program ended
+  int64_t changes = 0;       // to files and folders
+  double seconds_after = 0;  // from the signal to the end
   std::string err;
 };
 
-// What changes in a folder and those below it.
+// Counts changes in a folder and its subfolders.
 class ChangeCounter {
  public:
   explicit ChangeCounter(const std::string& folder) : descriptor_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
@@ -49,7 +52,7 @@ class ChangeCounter {
 
   int descriptor() const { return descriptor_; }
 
-  // Reads what has come; the number of changes so far.
+  // Reads pending events and returns the number of changes so far.
   int64_t count() {
     alignas(inotify_event) std::array<char, 1 << 14> buffer;
     for (ssize_t size; (size = ::read(descriptor_, buffer.data(), buffer.size())) > 0;)
@@ -75,7 +78,7 @@ class ChangeCounter {
   std::map<int, std::string> folders_;
 };
 
-// Runs `tributary ARGUMENTS` (shell text) in `folder`, on the CPU. No file may grow beyond `file_limit` bytes.
+// Runs `tributary ARGUMENTS` (shell text) in `folder`, on the CPU, with a limit of `file_limit` bytes per file.
 inline Ending run_watched(const std::string& folder, const std::string& arguments, std::optional<Blow> blow = {},
                           rlim_t file_limit = RLIM_INFINITY) {
   const TempDir capture;

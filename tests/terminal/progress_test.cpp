@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-const std::string kWipe = "\r\x1b[K";
+const std::string kErase = "\r\x1b[K";
 
 struct Screen {
   std::ostringstream out;
@@ -19,7 +19,7 @@ struct Screen {
   Screen(bool is_terminal, bool quiet, int64_t columns = 100)
       : progress(out, is_terminal, quiet, columns, [this] { return now; }) {}
 
-  // What was written since the last call.
+  // The output since the last call.
   std::string written() {
     std::string text = out.str();
     out.str("");
@@ -27,32 +27,33 @@ struct Screen {
   }
 };
 
-TEST(Progress, TheBarShowsHowFarAndWhenItEnds) {
+TEST(Progress, ShowsProgressAndRemainingTime) {
   Screen screen(true, false);
   screen.progress.update(0, "round  1/20", "confident 2,147 of 2,817");
-  EXPECT_EQ(screen.written(), kWipe + "round  1/20  ░░░░░░░░░░░░░░░░░░░░  confident 2,147 of 2,817");
+  EXPECT_EQ(screen.written(), kErase + "round  1/20  ░░░░░░░░░░░░░░░░░░░░  confident 2,147 of 2,817");
   screen.now += 375;
   screen.progress.update(0.6, "round 12/20", "IM -2.81   3,412 pictures/s");
-  EXPECT_EQ(screen.written(), kWipe + "round 12/20  ████████████░░░░░░░░  IM -2.81   3,412 pictures/s   4 m 10 s left");
+  EXPECT_EQ(screen.written(),
+            kErase + "round 12/20  ████████████░░░░░░░░  IM -2.81   3,412 pictures/s   4 m 10 s left");
   screen.now += 250;
   screen.progress.update(1, "round 20/20", "IM -2.9");
-  EXPECT_EQ(screen.written(), kWipe + "round 20/20  ████████████████████  IM -2.9");
+  EXPECT_EQ(screen.written(), kErase + "round 20/20  ████████████████████  IM -2.9");
   screen.progress.finish();
   EXPECT_EQ(screen.written(), "\n");
   screen.progress.finish();
   EXPECT_EQ(screen.written(), "");
 }
 
-TEST(Progress, AResumedRunDoesNotCountWhatWasAlreadyDone) {
+TEST(Progress, ResumedRunsDoNotCountEarlierWork) {
   Screen screen(true, false);
   screen.progress.update(0.5, "r", "");
   screen.now += 10;
   screen.written();
   screen.progress.update(0.6, "r", "");
-  EXPECT_EQ(screen.written(), kWipe + "r  ████████████░░░░░░░░   40 s left");
+  EXPECT_EQ(screen.written(), kErase + "r  ████████████░░░░░░░░   40 s left");
 }
 
-TEST(Progress, ItIsDrawnTenTimesASecondAtMostButTheLastStateStays) {
+TEST(Progress, RedrawsAtMostTenTimesPerSecond) {
   Screen screen(true, false);
   screen.progress.update(0, "a", "");
   screen.written();
@@ -63,22 +64,22 @@ TEST(Progress, ItIsDrawnTenTimesASecondAtMostButTheLastStateStays) {
   EXPECT_EQ(screen.written(), "");
   screen.progress.update(1, "c", "");
   screen.progress.finish();
-  EXPECT_EQ(screen.written(), kWipe + "c  ████████████████████\n");
+  EXPECT_EQ(screen.written(), kErase + "c  ████████████████████\n");
 }
 
-TEST(Progress, ALineEndsTheBarCleanlyAndTheBarComesBack) {
+TEST(Progress, PermanentLinesReplaceTheBar) {
   Screen screen(true, false);
   screen.progress.update(0, "a", "");
   screen.written();
-  screen.progress.line("photos/1.jpg: set aside");
-  EXPECT_EQ(screen.written(), kWipe + "photos/1.jpg: set aside\n");
+  screen.progress.line("skipped photos/1.jpg");
+  EXPECT_EQ(screen.written(), kErase + "skipped photos/1.jpg\n");
   screen.progress.line("again");
   EXPECT_EQ(screen.written(), "again\n");
   screen.progress.update(0, "a", "");
-  EXPECT_EQ(screen.written(), kWipe + "a  ░░░░░░░░░░░░░░░░░░░░");
+  EXPECT_EQ(screen.written(), kErase + "a  ░░░░░░░░░░░░░░░░░░░░");
 }
 
-TEST(Progress, PipedThereAreOnlyPlainLines) {
+TEST(Progress, WritesOnlyLinesWithoutATerminal) {
   Screen screen(false, false);
   screen.progress.update(0.5, "a", "b");
   screen.progress.line("a line");
@@ -86,7 +87,7 @@ TEST(Progress, PipedThereAreOnlyPlainLines) {
   EXPECT_EQ(screen.written(), "a line\n");
 }
 
-TEST(Progress, QuietMeansNothing) {
+TEST(Progress, WritesNothingInQuietMode) {
   for (const bool is_terminal : {true, false}) {
     Screen screen(is_terminal, true);
     screen.progress.update(0.5, "a", "b");
@@ -96,21 +97,21 @@ TEST(Progress, QuietMeansNothing) {
   }
 }
 
-TEST(Progress, ANarrowTerminalLosesFactsBeforeTheTimeLeft) {
+TEST(Progress, ShortensFactsBeforeTheRemainingTime) {
   Screen screen(true, false, 52);
   screen.progress.update(0, "round", "");
   screen.now += 10;
   screen.written();
   screen.progress.update(0.5, "round", "confident 2,359 of 2,817");
-  EXPECT_EQ(screen.written(), kWipe + "round  ██████████░░░░░░░░░░  confident…   10 s left");
+  EXPECT_EQ(screen.written(), kErase + "round  ██████████░░░░░░░░░░  confident…   10 s left");
   for (const int64_t columns : {1, 2, 10, 30}) {
     Screen tiny(true, false, columns);
     tiny.progress.update(0.5, "round", "confident 2,359 of 2,817");
-    EXPECT_LT(display_width(tiny.written().substr(kWipe.size())), columns);
+    EXPECT_LT(display_width(tiny.written().substr(kErase.size())), columns);
   }
 }
 
-TEST(Progress, SharesOutOfRangeDoNoHarm) {
+TEST(Progress, AcceptsFractionsOutOfRange) {
   Screen screen(true, false);
   for (const double share : {-1.0, 2.0, 0.0 / 0.0, 1.0 / 0.0}) {
     screen.now += 1;
@@ -119,13 +120,13 @@ TEST(Progress, SharesOutOfRangeDoNoHarm) {
   EXPECT_NE(screen.written(), "");
 }
 
-TEST(Progress, ItEndsItsLineWhenItGoesAway) {
+TEST(Progress, DestructorEndsTheLine) {
   std::ostringstream out;
   {
     Progress progress(out, true, false, 80);
     progress.update(0.25, "a", "");
   }
-  EXPECT_EQ(out.str(), kWipe + "a  █████░░░░░░░░░░░░░░░\n");
+  EXPECT_EQ(out.str(), kErase + "a  █████░░░░░░░░░░░░░░░\n");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ Table accuracies() {
   return table;
 }
 
-TEST(Table, ColumnsLineUpWhateverTheBytes) {
+TEST(Table, AlignsByDisplayWidth) {
   EXPECT_EQ(accuracies().to_text(),
             "method         D,W → A  note\n"
             "──────────  ──────────  ────\n"
@@ -22,7 +22,7 @@ TEST(Table, ColumnsLineUpWhateverTheBytes) {
             "selective   77.3 ± 0.4  ours\n");
 }
 
-TEST(Table, MarkdownSaysTheAlignmentAndEscapesBars) {
+TEST(Table, MarkdownHasAlignmentAndEscapes) {
   Table table({{"a|b"}, {"n", Align::kRight}});
   table.add_row({"x|y\nz", "1"});
   EXPECT_EQ(table.to_markdown(),
@@ -31,7 +31,7 @@ TEST(Table, MarkdownSaysTheAlignmentAndEscapesBars) {
             "| x\\|y z | 1 |\n");
 }
 
-TEST(Table, TooNarrowATerminalCutsTheWidestColumn) {
+TEST(Table, TruncatesTheWidestColumn) {
   Table table({{"file"}, {"n", Align::kRight}});
   table.add_row({"photos/a-very-long-name.jpg", "12"});
   EXPECT_EQ(table.to_text(16),
@@ -45,11 +45,11 @@ TEST(Table, TooNarrowATerminalCutsTheWidestColumn) {
   EXPECT_EQ(table.to_text(1000), table.to_text());
 }
 
-TEST(Table, WithoutRowsItHasItsTitles) {
+TEST(Table, HasTitlesWithoutRows) {
   EXPECT_EQ(Table({{"a"}, {"b"}}).to_text(), "a  b\n─  ─\n");
 }
 
-TEST(Table, ARowOfAnotherLengthIsOurBug) {
+TEST(Table, RejectsRowsOfAnotherLength) {
   Table table({{"a"}, {"b"}});
   EXPECT_THROW(table.add_row({"1"}), std::logic_error);
   EXPECT_THROW(Table({}), std::logic_error);

@@ -1,4 +1,4 @@
-// Spec 09, unit tests 1 to 6.
+// Distillation (docs/method.md, Distillation): labels, losses, frozen teachers, rates and the fixed point.
 #include "tributary/train/distillation.h"
 
 #include "tests/support/models.h"

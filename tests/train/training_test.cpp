@@ -15,7 +15,6 @@ namespace tributary {
 namespace {
 
 TEST(LabelSmoothing, GivesItsKnownAnswers) {
-  // Spec 10, unit test 2.
   for (const double smoothing : {0.0, 0.1, 0.5})
     EXPECT_NEAR(smoothed_cross_entropy(torch::zeros({1, 10}), test::indices({3}), smoothing).item<double>(), 2.302585,
                 1e-6);
@@ -25,14 +24,12 @@ TEST(LabelSmoothing, GivesItsKnownAnswers) {
 }
 
 TEST(Schedule, GivesItsKnownFactors) {
-  // Spec 10, unit test 3.
   EXPECT_NEAR(decay_factor(1, 100), 0.931012, 1e-6);
   EXPECT_NEAR(decay_factor(50, 100), 0.260847, 1e-6);
   EXPECT_NEAR(decay_factor(100, 100), 0.165560, 1e-6);
 }
 
 TEST(BestCopy, KeepsTheBestAndOfEqualsTheLater) {
-  // Spec 10, unit test 5.
   SourceModel model(test::small_info(), Random(1));
   const Tensor weight = model.bottleneck_parameters()[0].value.detach();
   BestCopy best, equal;
@@ -288,7 +285,7 @@ TEST(SourceTraining, LearnsAndRepeatsItselfToTheLastBit) {
 }
 
 TEST(SourceTraining, WorksOnFewerStepsThanIntervals) {
-  // Spec 10, section 5: the interval is never zero; a batch of one is never trained on (unit test 6).
+  // The validation interval is never zero; a batch of one is never trained on.
   const LabelledImages data = make_digits(DigitDomain::kHandwriting, 5, 1);
   SourceTrainingOptions options;
   options.epochs = 1;

@@ -3,7 +3,7 @@
 // The mixture of all sources should be certain and diverse on the target set, so the weights w minimise the information
 // loss of the mixture over the whole set. The label-mismatch term of the bound is what a badly weighted mixture pays.
 // Sources are mixed in the space of logits by default: in the space of probabilities the loss is concave along the
-// simplex, and its minimum is a corner, one source alone (Proposition 4.1 and spec 00, section 9).
+// simplex, and its minimum is a corner, one source alone (docs/method.md, Domain weights).
 #pragma once
 
 #include "tributary/base/random.h"

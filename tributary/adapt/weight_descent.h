@@ -1,8 +1,8 @@
 // Plain gradient descent on the domain weights, on a CPU, as one loop over numbers.
 //
-// Thousands of steps (spec 00, section 3) change m numbers, each by a pass over all n x K mixed predictions. As tensor
-// operations a pass is twenty small ones; here it is two sweeps over memory that stays in the cache, without the value
-// of the loss, which nobody asks for on the way. The default reading only: a mixture of logits, |w| free in scale.
+// Thousands of steps (docs/method.md, Domain weights) update m numbers, each by a pass over all n x K mixed
+// predictions. With tensors a pass takes twenty small operations. Here it takes two sweeps over memory that stays in
+// the cache and skips the value of the loss. Supports the default variant only: a mixture of logits, |w| free in scale.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ std::string host() {
   return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "localhost";
 }
 
-// A checksum of the format: rotated and shifted, so that one of bytes that hold a checksum themselves is still good.
+// A masked checksum as in TFRecord, robust for data that contains checksums itself.
 std::string checksum(std::string_view bytes) {
   return little_endian(std::rotr(crc32c(bytes), 15) + 0xa282ead8u, 4);
 }
@@ -44,15 +44,15 @@ std::string checksum(std::string_view bytes) {
 EventFile::EventFile(const std::string& folder, double wall_time)
     : path_(fmt::format("{}/events.out.tfevents.{:010}.{}", folder, static_cast<int64_t>(wall_time), host())),
       file_(std::fopen(path_.c_str(), "wb")) {
-  if (!file_) work_error("cannot make {}: {}; check its folder", path_, reason(errno));
+  if (!file_) work_error("cannot create {}: {}; check its folder", path_, reason(errno));
   append(Message().real(kWallTime, wall_time).text(kFileVersion, "brain.Event:2").take());
-  // Readers drop what they saw of this step and later ones.
+  // Tells readers to drop earlier events from this step on.
   const Message start = Message().integer(kSessionStatus, kSessionStart);
   append(Message().real(kWallTime, wall_time).integer(kStep, 0).message(kSessionLog, start).take());
 }
 
 void EventFile::scalar(const std::string& tag, int64_t step, double value, double wall_time) {
-  TRIBUTARY_CHECK(!tag.empty(), "a curve has no name");
+  TRIBUTARY_CHECK(!tag.empty(), "empty tag");
   const std::string name = is_utf8(tag) ? tag : printable(tag, static_cast<int64_t>(tag.size()));
   const Message point = Message().text(kValueTag, name).real(kValueSimple, static_cast<float>(value));
   const Message summary = Message().message(kSummaryValue, point);
@@ -63,7 +63,7 @@ void EventFile::append(const std::string& event) {
   const std::string length = little_endian(event.size(), 8);
   const std::string record = length + checksum(length) + event + checksum(event);
   if (std::fwrite(record.data(), 1, record.size(), file_.get()) != record.size() || std::fflush(file_.get()) != 0)
-    work_error("cannot write {}: {}; make room and run the same command again", path_, reason(errno));
+    work_error("cannot write {}: {}; free some space and run the same command again", path_, reason(errno));
 }
 
 }  // namespace tributary

@@ -1,8 +1,8 @@
-// An event file, which TensorBoard shows as curves: tensorboard --logdir FOLDER.
+// Writes event files for TensorBoard: tensorboard --logdir FOLDER.
 //
-// The file is a list of records, each with its length and two checksums; a record is one protobuf message. We need
-// eight field numbers of it, so it is written by hand. Records go to the file one by one as they come: killed at any
-// moment, the program leaves whole records and at most a part of the last one, which readers pass over.
+// The file is a list of records (TFRecord) with length and two checksums; each record is a protobuf message, of which
+// we need eight field numbers. Records are flushed one by one: a killed process leaves complete records and at most a
+// partial last one, which readers ignore.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace tributary {
 
 class EventFile {
  public:
-  // Begins events.out.tfevents.SECONDS.HOST in `folder`, which must exist. Older event files there stay, but readers
-  // drop their curves: they are those of an interrupted run that is begun anew. Times are seconds since 1970. A
-  // WorkError here and below where the file cannot be written.
+  // Creates events.out.tfevents.SECONDS.HOST in `folder`, which must exist. Older event files are kept, but readers
+  // drop their curves, which belong to an interrupted run that was restarted. Times are seconds since 1970. Throws a
+  // WorkError if the file cannot be written, as does `scalar`.
   EventFile(const std::string& folder, double wall_time);
 
-  // Appends one point to the curve `tag`; slashes in it make groups. Values are kept as floats, NaN and infinities
-  // included, and larger ones become infinite. Bytes of a tag that are not UTF-8 become "?".
+  // Appends a point to the curve `tag`; slashes form groups. Values are stored as floats, including NaN and infinities;
+  // larger ones become infinite. Invalid UTF-8 in a tag becomes "?".
   void scalar(const std::string& tag, int64_t step, double value, double wall_time);
 
   const std::string& path() const { return path_; }

@@ -10,7 +10,7 @@
 namespace tributary {
 namespace {
 
-// The tag of a fact; empty for those that are no curve.
+// The tag of a metric; empty if it is omitted.
 std::string tag_of(const std::string& key) {
   static const std::map<std::string_view, std::string_view> kTags = {
       {"round", ""},
@@ -32,12 +32,12 @@ std::string tag_of(const std::string& key) {
   return "losses/" + key;
 }
 
-// The names as parts of tags, no two of them equal.
+// Unique names, as parts of tags.
 std::vector<std::string> distinct(const std::vector<std::string>& names) {
   std::vector<std::string> parts;
   for (size_t j = 0; j < names.size(); ++j) {
-    const bool alone = std::count(names.begin(), names.end(), names[j]) == 1 && !names[j].empty();
-    parts.push_back(alone ? names[j] : fmt::format("{} ({})", names[j], j + 1));
+    const bool unique = std::count(names.begin(), names.end(), names[j]) == 1 && !names[j].empty();
+    parts.push_back(unique ? names[j] : fmt::format("{} ({})", names[j], j + 1));
   }
   return parts;
 }
@@ -52,7 +52,7 @@ std::vector<Scalar> round_scalars(const nlohmann::json& metrics, const std::vect
     if (tag.empty()) continue;
     if (!value.is_array()) {
       scalars.push_back({tag, value.get<double>()});
-    } else if (value.size() == 1 && parts.size() != 1) {  // one for all
+    } else if (value.size() == 1 && parts.size() != 1) {  // shared by all sources
       scalars.push_back({tag, value[0].get<double>()});
     } else {
       TRIBUTARY_CHECK(value.size() == parts.size(), "{} has {} numbers for {} sources", key, value.size(),

@@ -1,4 +1,4 @@
-// The facts of a round as points of curves.
+// Converts the metrics of a round to TensorBoard scalars.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,10 +13,10 @@ struct Scalar {
   bool operator==(const Scalar&) const = default;
 };
 
-// `metrics` is an object of metrics.jsonl, `sources` the names of the models. Tags begin with the group in which
-// TensorBoard shows them: weights, selection, mixture, losses, seconds, speed; what belongs to none of the others is a
-// loss. Lists have a tag a source ("losses/cross_entropy/webcam"), sources of the same name are numbered. The number of
-// pictures and of rounds, which never change, are left out.
+// `metrics` is an object of metrics.jsonl, `sources` are the names of the models. Tags start with the group in
+// TensorBoard: weights, selection, mixture, losses, seconds, speed; unknown keys are losses. Lists have one tag per
+// source ("losses/cross_entropy/webcam"); sources with equal names are numbered. The constant numbers of pictures and
+// rounds are omitted.
 std::vector<Scalar> round_scalars(const nlohmann::json& metrics, const std::vector<std::string>& sources);
 
 }  // namespace tributary

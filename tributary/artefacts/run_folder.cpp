@@ -17,7 +17,7 @@ namespace tributary {
 namespace fs = std::filesystem;
 namespace {
 
-// The lines of the rounds before `round`; one that was cut off is not among them.
+// The lines of the rounds before `round`, without a truncated last line.
 std::string metrics_before(const std::string& path, int64_t round) {
   std::error_code error;
   if (!fs::exists(path, error)) return {};
@@ -39,18 +39,18 @@ RunFolder::RunFolder(std::string path, std::string config, bool restart)
     require_writable_target(path_);
     return;
   }
-  if (!fs::is_directory(path_, error)) input_error("{} is a file; give a folder for the run with --run", path_);
+  if (!fs::is_directory(path_, error)) input_error("{} is a file; choose a folder for the run with --run", path_);
   if (!fs::exists(file("config.toml"), error)) {
     if (!is_empty_folder(path_))
-      input_error("{} holds files that are not a run; give another folder with --run", path_);
+      input_error("{} contains files that are not a run; choose another folder with --run", path_);
     require_writable_target(file("config.toml"));
     return;
   }
   if (restart_) return;
   const auto lines = differences(read_text(file("config.toml")), config_);
   if (!lines.empty())
-    input_error("{} holds another run ({}); give another folder with --run, for a table with --out, or say --restart",
-                path_, fmt::join(lines, "; "));
+    input_error("{} holds another run ({}); choose another folder with --run (bench: --out), or pass --restart", path_,
+                fmt::join(lines, "; "));
   finished_ = fs::exists(file("DONE"), error);
 }
 
@@ -63,19 +63,19 @@ void RunFolder::take() {
 
 void RunFolder::begin(int64_t round) {
   if (!lock_) take();
-  // What a run writes at its end is that of an earlier one until then.
+  // Removes the results of an earlier run, which are written at the end.
   std::error_code error;
   for (const char* last : {"DONE", "summary.json", "model.safetensors", "predictions.csv", "bound.jsonl"})
     fs::remove(file(last), error);
   write_file_atomically(file("config.toml"), config_);
   write_file_atomically(file("metrics.jsonl"), round > 0 ? metrics_before(file("metrics.jsonl"), round) : "");
   metrics_ = std::ofstream(file("metrics.jsonl"), std::ios::app);
-  if (!metrics_) work_error("cannot write {}", file("metrics.jsonl"));
+  if (!metrics_) work_error("cannot write {}; check the folder and the disk", file("metrics.jsonl"));
 }
 
 void RunFolder::add_metrics(const nlohmann::json& object) {
   metrics_ << object.dump() << '\n' << std::flush;
-  if (!metrics_) work_error("cannot write {}; is the disk full?", file("metrics.jsonl"));
+  if (!metrics_) work_error("cannot write {}; free some space and run the same command again", file("metrics.jsonl"));
 }
 
 void RunFolder::add_summary(const nlohmann::json& summary) {
@@ -98,7 +98,7 @@ nlohmann::json RunFolder::summary() const {
 std::string target_of_run(const std::string& path) {
   const std::string file = path + "/config.toml";
   std::error_code error;
-  if (!fs::exists(file, error)) input_error("{} is not a run folder (no config.toml); give the one of a run", path);
+  if (!fs::exists(file, error)) input_error("{} is not a run folder (no config.toml); name a run folder", path);
   return parse_toml(read_text(file), file)["target"].value_or(std::string());
 }
 
@@ -106,10 +106,9 @@ std::string model_path(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error) || fs::exists(path + "/source_F.pt", error)) return path;
   if (!fs::exists(path + "/config.toml", error))
-    input_error("{} is not a run folder (no config.toml); give a run folder or a model file", path);
+    input_error("{} is not a run folder (no config.toml); name a run folder or a model file", path);
   if (!fs::exists(path + "/DONE", error))
-    input_error("{} holds no finished run; finish it with the command that began it: tributary adapt --run {} ...",
-                path, path);
+    input_error("{} is unfinished; run the same adapt command again to resume it", path);
   return path + "/model.safetensors";
 }
 

@@ -1,19 +1,19 @@
-// A run on disk: one folder that says what was asked for, what happened and what came out.
+// The folder of a run: configuration, metrics and results.
 //
-//   config.toml        every option that makes the run what it is
-//   metrics.jsonl      one object a round
+//   config.toml        all options of the run
+//   metrics.jsonl      one object per round
 //   model.safetensors  the adapted mixture
-//   predictions.csv    the target pictures with their classes
-//   summary.json       the figures of the last round
-//   history/           what a report needs of every round
-//   report.html        the page made of it
-//   bound.jsonl        the terms of the bound, one object a round
+//   predictions.csv    predictions for the target pictures
+//   summary.json       metrics of the last round
+//   history/           data of every round for the report
+//   report.html        the report
+//   bound.jsonl        the terms of the bound, one object per round
 //   events.out.…       curves for TensorBoard
-//   checkpoint/        where an unfinished run goes on
+//   checkpoint/        state to resume an unfinished run
 //   DONE               written last
 //
-// The same command on a finished run says so, and on an unfinished one goes on; another configuration on the same
-// folder is refused.
+// The same command reports a finished run and resumes an unfinished one. Another configuration for the same folder is
+// an error.
 #pragma once
 
 #include <fstream>
@@ -27,22 +27,22 @@ namespace tributary {
 
 class RunFolder {
  public:
-  // Looks at `path` without changing anything. `config` is the TOML text of this run. An InputError if the folder holds
-  // another run (with the differences) or something else, or cannot be made. With `restart` a run that is there, of
-  // whatever configuration, counts as none.
+  // Checks `path` without changing anything. `config` is the TOML text of this run. Throws an InputError if the folder
+  // contains another run (listing the differences) or other files, or cannot be created. With `restart`, an existing
+  // run of any configuration is ignored.
   RunFolder(std::string path, std::string config, bool restart = false);
 
   bool finished() const { return finished_; }
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
-  // Makes the folder and keeps other processes out of it.
+  // Creates and locks the folder.
   void take();
-  // Writes config.toml. Goes on with the metrics of an interrupted run from `round` on; 0 begins anew.
+  // Writes config.toml and resumes the metrics of an interrupted run at `round`; 0 restarts.
   void begin(int64_t round = 0);
   void add_metrics(const nlohmann::json& object);
   void add_summary(const nlohmann::json& summary);
-  // Writes the mark of a finished run.
+  // Marks the run as finished.
   void finish();
   // The summary of a finished run.
   nlohmann::json summary() const;
@@ -54,11 +54,11 @@ class RunFolder {
   std::ofstream metrics_;
 };
 
-// The model that `path` stands for: itself if it is a file or a folder of the research scripts, or that of a run
-// folder. An InputError if the run is not finished.
+// The model of `path`: the path itself for a file or a folder of the research scripts, else the model of a run folder.
+// Throws an InputError if the run is unfinished.
 std::string model_path(const std::string& path);
 
-// The target that a run folder's configuration names.
+// The target in the configuration of a run folder.
 std::string target_of_run(const std::string& path);
 
 }  // namespace tributary

@@ -15,16 +15,16 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostSources = 6;
+constexpr size_t kMaxSources = 6;
 
-// The sources by weight, the heaviest first.
+// The sources in decreasing order of weight.
 std::string trusted_text(json sources) {
   std::stable_sort(sources.begin(), sources.end(), [](const json& a, const json& b) {
     return a.at("weight").get<double>() > b.at("weight").get<double>();
   });
   std::vector<std::string> parts;
   for (const json& source : sources) {
-    if (parts.size() == kMostSources) break;
+    if (parts.size() == kMaxSources) break;
     parts.push_back(
         fmt::format("{} {} %", source.at("name").get<std::string>(), percent(source.at("weight").get<double>())));
   }
@@ -52,7 +52,7 @@ std::string run_summary_text(const json& summary) {
        fmt::format("{} % of the predictions since the start", percent(summary.at("changed_share").get<double>())));
   const auto skipped = summary.value("set_aside", int64_t{0});
   text += fmt::format("\n{} pictures{}, {} rounds, {}\n", pictures,
-                      skipped > 0 ? fmt::format(" ({} more set aside)", thousands(skipped)) : "",
+                      skipped > 0 ? fmt::format(" ({} more skipped)", thousands(skipped)) : "",
                       summary.at("rounds").get<int64_t>(), duration(summary.at("seconds").get<double>()));
   line("model", summary.at("model").get<std::string>());
   line("predictions", summary.at("predictions").get<std::string>());
@@ -61,7 +61,7 @@ std::string run_summary_text(const json& summary) {
     text += "\n";
     line("WARNING", fmt::format("this adaptation may have made things worse: {}",
                                 fmt::join(collapse.at("signs").get<std::vector<std::string>>(), "; ")));
-    line("", fmt::format("compare it with what it began with, {}", collapse.at("unadapted_model").get<std::string>()));
+    line("", fmt::format("compare it with the unadapted model, {}", collapse.at("unadapted_model").get<std::string>()));
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// What matters of a finished run, in a few lines:
+// Formats the summary of a finished run:
 //
 //   accuracy     93.1 % in the last round
 //   trusted      syn 58.9 %, usps 14.2 %, mnist_m 13.7 %, mnist 13.2 %
@@ -9,8 +9,8 @@
 //   model        runs/svhn/model.safetensors
 //   predictions  runs/svhn/predictions.csv
 //
-// The accuracy is there where labels are, the confident set where the method selects one. Pictures that could not be
-// read are counted behind the others: "25,000 pictures (3 more set aside), ...".
+// The accuracy needs labels, the confident set a method that selects one. Skipped pictures are counted separately:
+// "25,000 pictures (3 more skipped), ...".
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,7 +18,7 @@
 
 namespace tributary {
 
-// Of the object that `tributary adapt` writes as summary.json.
+// `summary` is the content of summary.json.
 std::string run_summary_text(const nlohmann::json& summary);
 
 }  // namespace tributary

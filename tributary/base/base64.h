@@ -1,4 +1,4 @@
-// Bytes as text, for pages that carry everything within themselves (RFC 4648).
+// Base64 encoding (RFC 4648), for self-contained HTML pages.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// One function compiled for several kinds of processor; the program takes the best that it finds itself on.
+// Marks a function for compilation with AVX2 and AVX-512 variants, one of which is chosen at load time.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)

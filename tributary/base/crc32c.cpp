@@ -5,9 +5,8 @@
 namespace tributary {
 namespace {
 
-constexpr uint32_t kPolynomial = 0x82f63b78;  // lowest bit first
+constexpr uint32_t kPolynomial = 0x82f63b78;  // reflected
 
-// What a byte makes of a remainder of 0.
 constexpr std::array<uint32_t, 256> kTable = [] {
   std::array<uint32_t, 256> table{};
   for (uint32_t byte = 0; byte < table.size(); ++byte) {

@@ -1,4 +1,4 @@
-// CRC-32C, the checksum of TensorFlow's records. It is Castagnoli's polynomial; zlib's crc32 has another.
+// CRC-32C (Castagnoli), the checksum of TFRecord files. zlib's crc32 uses another polynomial.
 #pragma once
 
 #include <cstdint>

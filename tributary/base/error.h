@@ -1,9 +1,9 @@
-// Errors that a person can act on, and assertions for our own bugs.
+// Error types with their exit codes, and the assertion macro.
 //
-// An `InputError` is the user's: a file, a flag, a picture. Its message is one sentence that names the file, says what
-// is wrong with the actual values and what to do; the program prints it and exits with 2. A `WorkError` is everything
-// else that ends the work (a NaN, a full disk); the program exits with 1, or with 3 where memory ran out, which another
-// attempt with less beside it may cure. A failed TRIBUTARY_CHECK is our bug.
+// An `InputError` is caused by the user's input: a file, a flag, a picture. Its message is one sentence: the file, what
+// is wrong with the actual values, what to do. The program prints it and exits with 2. A `WorkError` is any other
+// failure (a non-finite loss, a full disk); the program exits with 1. It exits with 3 on out of memory, so that callers
+// can retry with fewer parallel runs. A failed TRIBUTARY_CHECK is a bug in Tributary.
 #pragma once
 
 #include <fmt/format.h>
@@ -31,13 +31,11 @@ class MemoryError : public WorkError {
 
 enum ExitCode : int { kWorkEnded = 1, kBadInput = 2, kMemoryEnded = 3 };
 
-// Throws an InputError with a formatted message.
 template <typename... Args>
 [[noreturn]] void input_error(fmt::format_string<Args...> format, Args&&... args) {
   throw InputError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Throws a WorkError with a formatted message.
 template <typename... Args>
 [[noreturn]] void work_error(fmt::format_string<Args...> format, Args&&... args) {
   throw WorkError(fmt::format(format, std::forward<Args>(args)...));

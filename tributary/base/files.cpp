@@ -29,8 +29,8 @@ std::string reason(int error) {
 
 [[noreturn]] void cannot_write(const std::string& path, int error) {
   if (error == ENOSPC || error == EDQUOT || error == EIO || error == EFBIG)
-    work_error("cannot write {}: {}; make room and run the same command again", path, reason(error));
-  input_error("cannot write {}: {}; choose another place", path, reason(error));
+    work_error("cannot write {}: {}; free some space and run the same command again", path, reason(error));
+  input_error("cannot write {}: {}; choose another path", path, reason(error));
 }
 
 class Descriptor {
@@ -55,9 +55,9 @@ std::string folder_of(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-constexpr std::string_view kTemporary = ".tributary-";  // then the number of the process
+constexpr std::string_view kTemporary = ".tributary-";  // followed by the process ID
 
-// Opens a new file beside the target; a leftover of a dead process with our number is stepped over.
+// Creates a temporary file in `folder`. Skips leftovers of a dead process that had our process ID.
 int create_temporary(const std::string& folder, std::string& name) {
   static std::atomic<uint64_t> counter{0};
   for (;;) {
@@ -67,14 +67,14 @@ int create_temporary(const std::string& folder, std::string& name) {
   }
 }
 
-// Whether the process still runs. One that has ended may keep its number for long, until somebody asks how it ended;
-// one that gave up its locks is about to end.
+// Whether the process still runs. Zombies do not count: poll() on their pidfd returns at once. Waits 100 ms, because a
+// process that has just released its locks may be about to exit.
 bool is_running(int process) {
   if (::kill(process, 0) != 0 && errno == ESRCH) return false;
-  const Descriptor watched(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
-  if (!watched.is_open()) return errno != ESRCH;  // this kernel tells no more
+  const Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  if (!pidfd.is_open()) return errno != ESRCH;  // kernel without pidfd
   constexpr int kMilliseconds = 100;
-  pollfd ended{watched.get(), POLLIN, 0};
+  pollfd ended{pidfd.get(), POLLIN, 0};
   int found = 0;
   do found = ::poll(&ended, 1, kMilliseconds);
   while (found < 0 && errno == EINTR);
@@ -90,10 +90,10 @@ void write_all(int descriptor, std::span<const uint8_t> rest, const std::string&
   }
 }
 
-void write_directly(const std::string& path, std::span<const std::span<const uint8_t>> micro_batches) {
+void write_directly(const std::string& path, std::span<const std::span<const uint8_t>> chunks) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.is_open()) cannot_write(path, errno);
-  for (const auto& micro_batch : micro_batches) write_all(file.get(), micro_batch, path);
+  for (const auto& chunk : chunks) write_all(file.get(), chunk, path);
   if (const int error = file.close()) cannot_write(path, error);
 }
 
@@ -104,16 +104,16 @@ Bytes read_whole(const std::string& path) {
   if (!file.is_open()) input_error("cannot read {}: {}; check the path and its permissions", path, reason(errno));
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) input_error("cannot read {}: {}; check the path", path, reason(errno));
-  if (S_ISDIR(about.st_mode)) input_error("{} is a folder where a file is needed; name a file in it", path);
+  if (S_ISDIR(about.st_mode)) input_error("{} is a folder, not a file; name a file in it", path);
 
-  // One byte more than the size, so that the end of an unchanged file is seen without growing the buffer.
+  // One byte more than the file's size, so that read() reports the end of the file without growing the buffer.
   Bytes bytes(S_ISREG(about.st_mode) ? static_cast<size_t>(about.st_size) + 1 : 65536, {});
   size_t filled = 0;
   for (;;) {
     if (filled == bytes.size()) bytes.resize(2 * bytes.size());
     const ssize_t got = ::read(file.get(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) input_error("cannot read {}: {}; check the disk or copy the file anew", path, reason(errno));
+    if (got < 0) input_error("cannot read {}: {}; check the disk or copy the file again", path, reason(errno));
     if (got == 0) break;
     filled += static_cast<size_t>(got);
   }
@@ -158,28 +158,28 @@ void PendingFile::finish() {
   if (::close(std::exchange(descriptor_, -1)) != 0) cannot_write(path_, errno);
 }
 
-void PendingFile::place() {
+void PendingFile::commit() {
   finish();
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) cannot_write(path_, errno);
   temporary_.clear();
-  // The rename itself must survive a power cut. Some network file systems refuse to sync a folder (EINVAL); the content
-  // is in place there all the same.
+  // Makes the rename durable. Some network file systems cannot fsync a folder (EINVAL); the rename has succeeded there
+  // nevertheless.
   const Descriptor parent(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (parent.is_open() && ::fsync(parent.get()) != 0 && errno != EINVAL) cannot_write(path_, errno);
 }
 
-void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> micro_batches) {
+void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> chunks) {
   struct stat about {};
   const bool replaces = ::stat(path.c_str(), &about) == 0;
   if (replaces && S_ISDIR(about.st_mode)) cannot_write(path, EISDIR);
-  if (replaces && !S_ISREG(about.st_mode)) return write_directly(path, micro_batches);
+  if (replaces && !S_ISREG(about.st_mode)) return write_directly(path, chunks);
 
   std::error_code broken;
   const fs::path real = fs::canonical(path, broken);
   PendingFile file(replaces && !broken ? real.string() : path);
   if (replaces && ::fchmod(file.descriptor_, about.st_mode & 0777) != 0) cannot_write(path, errno);
-  for (const auto& micro_batch : micro_batches) file.append(micro_batch);
-  file.place();
+  for (const auto& chunk : chunks) file.append(chunk);
+  file.commit();
 }
 
 void write_file_atomically(const std::string& path, std::span<const uint8_t> bytes) {
@@ -190,8 +190,8 @@ void write_file_atomically(const std::string& path, std::string_view text) {
   write_file_atomically(path, bytes_of(text));
 }
 
-std::string temporary_path(const std::string& folder, std::string_view what) {
-  return fmt::format("{}/{}{}-{}.tmp", folder, kTemporary, ::getpid(), what);
+std::string temporary_path(const std::string& folder, std::string_view suffix) {
+  return fmt::format("{}/{}{}-{}.tmp", folder, kTemporary, ::getpid(), suffix);
 }
 
 bool is_regular_file_at(const std::string& path) {
@@ -213,25 +213,25 @@ void remove_leftovers(const std::string& folder) {
   }
 }
 
-// Not by std::filesystem::remove_all: Torch's wheels export one of their own, which crashes in our process.
+// Does not use std::filesystem::remove_all: Torch's wheels export their own copy, which crashes in our process.
 void remove_folder(const std::string& path) {
   const auto remove_one = [](const char* name, const struct stat*, int, struct FTW*) { return ::remove(name); };
   ::nftw(path.c_str(), remove_one, /*open folders*/ 16, FTW_DEPTH | FTW_PHYS);
 }
 
 void make_folder(const std::string& path) {
-  if (path.empty()) input_error("the name of a folder to make is empty; name one");
+  if (path.empty()) input_error("the name of the folder to create is empty; name one");
   std::error_code error;
   fs::create_directories(path, error);
   if (!error && !fs::is_directory(path)) error = std::make_error_code(std::errc::not_a_directory);
   if (error.value() == ENOSPC || error.value() == EDQUOT) cannot_write(path, error.value());
-  if (error) input_error("cannot make the folder {}: {}; choose another place", path, error.message());
+  if (error) input_error("cannot create the folder {}: {}; choose another path", path, error.message());
 }
 
 void require_writable_target(const std::string& path) {
   if (path.empty()) input_error("the path to write to is empty; name a file or folder");
   struct stat about {};
-  std::string folder;  // in which something would be made
+  std::string folder;  // the existing folder that would hold the new entry
   if (::stat(path.c_str(), &about) == 0) {
     if (!S_ISDIR(about.st_mode) && ::access(path.c_str(), W_OK) != 0) cannot_write(path, errno);
     if (!S_ISDIR(about.st_mode) && !S_ISREG(about.st_mode)) return;
@@ -249,7 +249,7 @@ void require_writable_target(const std::string& path) {
     }
     if (!S_ISDIR(about.st_mode)) cannot_write(path, ENOTDIR);
   }
-  // Not with the name itself: a program that is killed here would leave what the next one trips over.
+  // Probes with a temporary name: a process killed here must not leave a file at `path`.
   remove_leftovers(folder);
   std::string name;
   const Descriptor probe(create_temporary(folder, name));

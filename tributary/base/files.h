@@ -1,8 +1,7 @@
-// Whole files in and out, so that a reader never sees half of one.
+// Reads whole files and writes them atomically.
 //
-// A file is written beside its place and renamed into it: killed at any moment, the program leaves either the old
-// content or the new. A path comes from the user, so what is wrong with it is an InputError; a disk that fills up or
-// fails while we write is a WorkError.
+// Writers use a temporary file in the same folder and rename it. A process killed at any moment leaves the old content
+// or the new, never half of it. Bad paths come from the user and are InputErrors; full or failing disks are WorkErrors.
 #pragma once
 
 #include <cstdint>
@@ -20,58 +19,60 @@ inline std::span<const uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// Temporary file beside, write, fsync, rename, fsync of the folder, which must exist. A symbolic link stays and its
-// target is replaced; permissions of a replaced file are kept. Devices and pipes (/dev/stdout) are written directly.
+// Writes a temporary file, fsyncs it, renames it and fsyncs the folder, which must exist. Symbolic links are kept and
+// their targets replaced; permissions of a replaced file are kept. Devices and pipes (/dev/stdout) are written
+// directly.
 void write_file_atomically(const std::string& path, std::span<const uint8_t> bytes);
 void write_file_atomically(const std::string& path, std::string_view text);
 
-// The same for content that lies in several places: the pieces are written one after the other without being joined.
-void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> micro_batches);
+// Writes the chunks one after the other, without joining them in memory.
+void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> chunks);
 
-// A file that grows piece by piece beside its place and appears there whole. One that was never placed leaves nothing.
+// A file that is appended to under a temporary name and appears at its path when it is committed. The destructor
+// removes the temporary file if `commit` was not called.
 class PendingFile {
  public:
-  explicit PendingFile(const std::string& path);  // its folder must exist
+  explicit PendingFile(const std::string& path);  // the folder must exist
   PendingFile(PendingFile&& other) noexcept;
   PendingFile(const PendingFile&) = delete;
   PendingFile& operator=(const PendingFile&) = delete;
   ~PendingFile();
 
   void append(std::span<const uint8_t> bytes);
-  // Everything is on the disk, and no descriptor is held any more.
+  // Fsyncs and closes the temporary file.
   void finish();
-  // Finishes it and puts it in its place, also after a power cut.
-  void place();
+  // Finishes the file and renames it to its path. Durable across a power cut.
+  void commit();
 
  private:
-  friend void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> micro_batches);
+  friend void write_file_atomically(const std::string& path, std::span<const std::span<const uint8_t>> chunks);
 
-  std::string path_, temporary_;  // the temporary name is empty where there is nothing to remove
+  std::string path_, temporary_;  // `temporary_` is empty if there is nothing to remove
   int descriptor_ = -1;
 };
 
-// Where this process writes in the folder what is not in its place yet. `what` tells its files apart; the name is short
-// whatever the final one, which may be as long as the system allows.
-std::string temporary_path(const std::string& folder, std::string_view what);
-// Whether a name is the last part of such a path, of whichever process.
+// A path for temporary files of this process in `folder`. `suffix` tells them apart. The name does not contain the
+// final one, which may be as long as the system allows.
+std::string temporary_path(const std::string& folder, std::string_view suffix);
+// Whether `name` is the file name of a temporary path of any process.
 bool is_temporary_name(std::string_view name);
 
 // Whether `path` names a regular file; false if it cannot be examined.
 bool is_regular_file_at(const std::string& path);
 
-// Removes what processes that were killed while they wrote left in the folder.
+// Removes the temporary files in the folder whose processes no longer run.
 void remove_leftovers(const std::string& folder);
 
-// Removes a folder with everything in it, if it is there.
+// Removes a folder and its contents, if it exists.
 void remove_folder(const std::string& path);
 
-// Makes the folder and those above it; one that is already there is fine.
+// Creates the folder and its parents; existing ones are fine.
 void make_folder(const std::string& path);
 
-// Finds out before hours of work whether a file or folder could be made (or replaced) at `path`, and leaves nothing
-// behind. Missing folders above are fine as long as they could be made.
+// Checks before a long run that a file or folder can be created (or replaced) at `path`, and leaves nothing behind.
+// Missing parent folders are fine if they can be created.
 void require_writable_target(const std::string& path);
-// The same for a file, which a folder of that name is not.
+// The same, but `path` must not be a folder.
 void require_writable_file(const std::string& path);
 
 }  // namespace tributary

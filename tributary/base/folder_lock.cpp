@@ -16,11 +16,11 @@ FolderLock::FolderLock(const std::string& folder, std::chrono::milliseconds pati
   if (descriptor_ < 0) input_error("cannot open the folder {}; check the path and its permissions", folder);
   const auto end = std::chrono::steady_clock::now() + patience;
   while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    // Some network file systems have no locks; there the user is trusted.
+    // Some network file systems do not support locks.
     if (errno != EWOULDBLOCK) return;
     if (std::chrono::steady_clock::now() > end) {
       ::close(descriptor_);
-      input_error("{} is in use by another process; wait until that ends, or give another folder", folder);
+      input_error("{} is in use by another process; wait for it to exit, or choose another folder", folder);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }

@@ -1,4 +1,4 @@
-// One process at a time in a folder: two that keep their state in the same files would spoil both.
+// An exclusive lock on a folder, so that two processes never write the same run.
 #pragma once
 
 #include <chrono>
@@ -8,8 +8,8 @@ namespace tributary {
 
 class FolderLock {
  public:
-  // Takes the folder, which must exist, until this goes away or the process ends, however it ends. An InputError if
-  // another process has it and keeps it for longer than `patience`, in which an interrupted program ends.
+  // Locks the folder, which must exist, until destruction or the end of the process. Throws an InputError if another
+  // process holds the lock for longer than `patience`; the default leaves an interrupted process the time to exit.
   explicit FolderLock(const std::string& folder, std::chrono::milliseconds patience = std::chrono::seconds(10));
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

@@ -13,14 +13,14 @@ namespace {
 
 constexpr unsigned kPatienceSeconds = 4;
 
-std::atomic<int> came{0};
-std::atomic<int> readable{-1}, writable{-1};  // the two ends of a pipe
+std::atomic<int> received{0};
+std::atomic<int> readable{-1}, writable{-1};  // the ends of a pipe
 
-static_assert(std::atomic<int>::is_always_lock_free, "signal handlers may touch nothing else");
+static_assert(std::atomic<int>::is_always_lock_free, "signal handlers may use lock-free atomics only");
 
-void note(int signal) {
+void on_signal(int signal) {
   int none = 0;
-  if (!came.compare_exchange_strong(none, signal)) return;
+  if (!received.compare_exchange_strong(none, signal)) return;
   const int error = errno;
   if (const int end = writable; end >= 0) [[maybe_unused]]
     const ssize_t written = ::write(end, "", 1);
@@ -28,10 +28,11 @@ void note(int signal) {
   errno = error;
 }
 
-void give_up(int) {
-  constexpr char kMessage[] = "\ntributary: interrupted in a step that takes long; what was kept before it stands\n";
+void on_alarm(int) {
+  constexpr char kMessage[] =
+      "\ntributary: interrupted during a long step; run the same command again to resume from the last checkpoint\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
-  ::_exit(128 + came);
+  ::_exit(128 + received);
 }
 
 void handle(int signal, void (*handler)(int), int flags) {
@@ -52,13 +53,13 @@ void catch_interrupts() {
       writable = ends[1];
     }
   }
-  // With SA_RESETHAND a second signal finds the system's own handling, which ends the program.
-  for (const int signal : {SIGINT, SIGTERM}) handle(signal, note, SA_RESTART | static_cast<int>(SA_RESETHAND));
-  handle(SIGALRM, give_up, 0);
+  // SA_RESETHAND restores the default action, so that a second signal kills the program.
+  for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_signal, SA_RESTART | static_cast<int>(SA_RESETHAND));
+  handle(SIGALRM, on_alarm, 0);
 }
 
 int interrupt_signal() noexcept {
-  return came.load(std::memory_order_relaxed);
+  return received.load(std::memory_order_relaxed);
 }
 
 void check_interrupt() {
@@ -71,7 +72,7 @@ int interrupt_descriptor() noexcept {
 
 void forget_interrupt() {
   ::alarm(0);
-  came = 0;
+  received = 0;
   char byte;
   while (readable >= 0 && ::read(readable, &byte, 1) > 0) {
   }

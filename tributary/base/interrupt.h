@@ -1,9 +1,9 @@
-// Being asked to stop: SIGINT (Ctrl-C) and SIGTERM end long work between two steps instead of in the middle of one.
+// Handles SIGINT (Ctrl-C) and SIGTERM: long work stops between two steps and saves a checkpoint.
 //
-// The first signal only leaves a mark; the work looks for it at every step, batch and picture and throws `Interrupted`,
-// so that it can be kept before the program ends. A second signal of the same kind ends the program at once, and so
-// does a clock that starts with the first: whatever takes longer than four seconds by then (one step of a large network
-// on a slow machine) is given up, and what was kept before stands. Files are written so that both are safe (files.h).
+// The first signal sets a flag. Every step, batch and picture checks it and throws `Interrupted`, so that the state can
+// be saved before the program exits. A second signal of the same kind kills the program. A timer of four seconds does
+// so, too: one step of a large network on a slow machine may take longer; the last checkpoint remains. Both are safe
+// because files are written atomically (files.h).
 #pragma once
 
 #include <exception>
@@ -14,30 +14,30 @@ namespace tributary {
 
 class Interrupted : public std::exception {
  public:
-  explicit Interrupted(int signal, std::string what = "interrupted; the same command goes on, or starts anew")
+  explicit Interrupted(int signal, std::string what = "interrupted; run the same command again to resume or restart")
       : signal_(signal), what_(std::move(what)) {}
   const char* what() const noexcept override { return what_.c_str(); }
   int signal() const { return signal_; }
-  int exit_code() const { return 128 + signal_; }  // as shells have it: 130 and 143
+  int exit_code() const { return 128 + signal_; }  // as in shells: 130 and 143
 
  private:
   int signal_;
   std::string what_;
 };
 
-// From here on, for the rest of the program's life.
+// Installs the signal handlers for the rest of the program.
 void catch_interrupts();
 
-// The signal that came, or 0. May be called from any thread.
+// The received signal, or 0. Thread-safe.
 int interrupt_signal() noexcept;
-// Throws `Interrupted` if one came.
+// Throws `Interrupted` if a signal was received.
 void check_interrupt();
 
-// A descriptor that becomes readable when a signal comes and stays so, for those who wait with poll(); -1 before
+// For poll(): a descriptor that becomes readable with the first signal and stays readable; -1 before
 // `catch_interrupts`.
 int interrupt_descriptor() noexcept;
 
-// Forgets a signal that came. For tests.
+// Clears the received signal. For tests.
 void forget_interrupt();
 
 }  // namespace tributary

@@ -1,4 +1,4 @@
-// Numbers as bytes, lowest first, on any machine.
+// Encodes integers as little-endian bytes on any machine.
 #pragma once
 
 #include <cstddef>

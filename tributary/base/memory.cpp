@@ -15,7 +15,7 @@ namespace tributary {
 
 namespace {
 
-// The number in a file, where there is one.
+// The number at the start of a file, if there is one.
 std::optional<int64_t> number_in(const std::string& path) {
   std::ifstream file(path);
   int64_t number = 0;
@@ -34,15 +34,15 @@ std::optional<int64_t> value_in(const std::string& path, const std::string& want
   return std::nullopt;
 }
 
-// What is left of the container's limit; files that are only cached can be given up.
+// The rest of the container's limit. The kernel can reclaim the inactive page cache.
 std::optional<int64_t> left_in_container() {
-  const std::string second = "/sys/fs/cgroup/", first = "/sys/fs/cgroup/memory/";  // versions of control groups
-  if (const auto limit = number_in(second + "memory.max"))
-    if (const auto used = number_in(second + "memory.current"))
-      return *limit - *used + value_in(second + "memory.stat", "inactive_file").value_or(0);
-  if (const auto limit = number_in(first + "memory.limit_in_bytes"))
-    if (const auto used = number_in(first + "memory.usage_in_bytes"))
-      return *limit - *used + value_in(first + "memory.stat", "total_inactive_file").value_or(0);
+  const std::string v2 = "/sys/fs/cgroup/", v1 = "/sys/fs/cgroup/memory/";  // cgroup versions
+  if (const auto limit = number_in(v2 + "memory.max"))
+    if (const auto used = number_in(v2 + "memory.current"))
+      return *limit - *used + value_in(v2 + "memory.stat", "inactive_file").value_or(0);
+  if (const auto limit = number_in(v1 + "memory.limit_in_bytes"))
+    if (const auto used = number_in(v1 + "memory.usage_in_bytes"))
+      return *limit - *used + value_in(v1 + "memory.stat", "total_inactive_file").value_or(0);
   return std::nullopt;
 }
 
@@ -51,10 +51,11 @@ std::optional<int64_t> left_in_container() {
 void require_memory(int64_t available) {
   constexpr int64_t kReserve = int64_t{192} << 20;
   if (available < kReserve)
-    throw MemoryError(fmt::format(
-        "only {} MiB of memory are left, and the kernel would soon end the program; use a smaller --batch, fewer "
-        "sources or less --memory for pictures, and run again",
-        available >> 20));
+    throw MemoryError(
+        fmt::format("out of memory: only {} MiB are left; run again with a smaller --batch, fewer sources or a smaller "
+                    "--memory for "
+                    "pictures",
+                    available >> 20));
 }
 
 int64_t available_memory() {
@@ -70,7 +71,7 @@ int64_t peak_memory() {
 }
 
 void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most that glibc takes
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // glibc's maximum
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 }
 

@@ -1,22 +1,23 @@
-// How much memory there is, and how much was used.
+// Available memory, peak memory use, and the out-of-memory check.
 #pragma once
 
 #include <cstdint>
 
 namespace tributary {
 
-// Bytes that this machine can still give without swapping, as Linux estimates it, or what is left of the limit of the
-// container we are in, if that is less; 4 GiB where nobody says.
+// Bytes available without swapping: the minimum of Linux's estimate (MemAvailable) and the rest of the container's
+// limit; 4 GiB if unknown.
 int64_t available_memory();
 
-// A MemoryError where so little is left that the kernel is about to end somebody: this way the work can be kept.
+// Throws a MemoryError if less than 192 MiB are available, before the kernel kills the process, so that its state can
+// be saved.
 void require_memory(int64_t available);
 
-// The most bytes this process had in memory at any time.
+// Peak resident memory of this process in bytes.
 int64_t peak_memory();
 
-// Lets the allocator keep what is freed instead of giving it back to the system. Training frees and takes the same
-// large blocks in every step; fresh pages for them would cost a sixth of its time.
+// Lets the allocator keep freed memory instead of returning it to the system. Training reallocates the same large
+// blocks in every step; page faults for fresh ones would cost a sixth of its time.
 void keep_freed_memory();
 
 constexpr double kGibibyte = 1024.0 * 1024 * 1024;

@@ -1,4 +1,4 @@
-// Messages of other libraries, cut to what a person can use.
+// Shortens error messages of other libraries.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace tributary {
 
-// Torch's messages carry a stack trace and may begin with an empty line; the first line with something on it says it.
+// Returns the first non-empty line. Torch's messages may start with an empty line and end with a stack trace.
 inline std::string first_line(const std::string& text) {
   const size_t start = std::min(text.find_first_not_of("\n "), text.size());
   return text.substr(start, text.find('\n', start) - start);

@@ -1,11 +1,11 @@
-// How a picture of any size becomes the square that a network sees.
+// Preprocessing: how a picture of any size becomes the square input of a network.
 #pragma once
 
 namespace tributary {
 
-// Resized to `resize`, of which the networks see `size` x `size` pixels: the middle in evaluation, a random place in
-// training. `keep_aspect` resizes the shorter side and cuts the middle square out; otherwise both sides are resized, as
-// the papers of this field do it (spec 10).
+// Pictures are resized to `resize` x `resize` pixels, then cropped to `size` x `size`: a centre crop in evaluation, a
+// random crop in training. With `keep_aspect`, the shorter side is resized to `resize` and the centre square is
+// cropped. Otherwise both sides are resized, which distorts the picture, as in the published baselines.
 struct Preprocessing {
   int size = 32;
   int resize = 32;

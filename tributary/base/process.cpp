@@ -21,11 +21,11 @@
 namespace tributary {
 namespace {
 
-// A pipe whose ends other programs do not inherit unless told to.
+// A pipe that child processes do not inherit.
 class Pipe {
  public:
   Pipe() {
-    if (pipe2(ends_.data(), O_CLOEXEC) != 0) work_error("no pipe for another program: {}", std::strerror(errno));
+    if (pipe2(ends_.data(), O_CLOEXEC) != 0) work_error("cannot create a pipe: {}", std::strerror(errno));
   }
   ~Pipe() {
     close_end(0);
@@ -43,7 +43,7 @@ class Pipe {
   std::array<int, 2> ends_ = {-1, -1};
 };
 
-// Reads both until they end, whichever has something first. Asks `child` to stop when this program is.
+// Reads both pipes until they are closed. Sends SIGTERM to `child` when this program is interrupted.
 void drain(Pipe& out, Pipe& err, pid_t child, Finished& finished) {
   std::array<pollfd, 3> waiting = {pollfd{out.end(0), POLLIN, 0}, pollfd{err.end(0), POLLIN, 0},
                                    pollfd{interrupt_descriptor(), POLLIN, 0}};
@@ -68,9 +68,9 @@ void drain(Pipe& out, Pipe& err, pid_t child, Finished& finished) {
   }
 }
 
-constexpr const char* kParent = "TRIBUTARY_PARENT";  // its process number
+constexpr const char* kParent = "TRIBUTARY_PARENT";  // process ID
 
-// Within single quotes, as a shell takes it.
+// Single-quoted for a shell.
 std::string in_quotes(const std::string& word) {
   std::string text = "'";
   for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
@@ -92,7 +92,7 @@ Finished run_process(const std::vector<std::string>& command) {
   pid_t child = 0;
   const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) work_error("{} cannot be started: {}", command.front(), std::strerror(failed));
+  if (failed != 0) work_error("cannot start {}: {}", command.front(), std::strerror(failed));
   out.close_end(1);
   err.close_end(1);
   Finished finished;
@@ -112,7 +112,7 @@ void end_with_parent() {
   const char* const parent = std::getenv(kParent);
   if (!parent) return;
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (std::to_string(getppid()) != parent) raise(SIGTERM);  // it ended before this was asked for
+  if (std::to_string(getppid()) != parent) raise(SIGTERM);  // the parent had already ended
 }
 
 std::string own_command() {

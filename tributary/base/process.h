@@ -1,4 +1,4 @@
-// Another program, run to its end.
+// Runs another program to its end, and describes the current one.
 #pragma once
 
 #include <string>
@@ -7,20 +7,20 @@
 namespace tributary {
 
 struct Finished {
-  int code = 0;          // its exit code; 128 + n where signal n ended it
-  std::string out, err;  // what it printed
+  int code = 0;          // exit code; 128 + n if signal n killed it
+  std::string out, err;  // standard output and standard error
 };
 
-// Runs `command` (a path, then its arguments; no shell) without input. May be called from several threads at once. A
-// WorkError where it cannot be started. When this program is asked to stop (interrupt.h), so is the other one.
+// Runs `command` (a path and its arguments; no shell) without input. Thread-safe. Throws a WorkError if it cannot be
+// started. If this program is interrupted (interrupt.h), the child gets a SIGTERM.
 Finished run_process(const std::vector<std::string>& command);
 
-// A program of ours that was started by `run_process` of process `parent` ends with it, however that ends, after
-// keeping its work. The parent says so in the environment of what it starts.
+// Ties Tributary processes to the one that starts them: the parent calls `announce_parent`, which sets an environment
+// variable; children call `end_with_parent` and get a SIGTERM when the parent ends, so that they save a checkpoint.
 void announce_parent();
 void end_with_parent();
 
-// The program that is running now, and the line it was called with, fit to be read and copied.
+// The path of the running program, and its command line, quoted for a shell.
 std::string own_program();
 std::string own_command();
 

@@ -1,7 +1,7 @@
-// Protobuf messages written without a protobuf library.
+// Serialises protobuf messages without a protobuf library.
 //
-// Torch brings a protobuf of its own that must not meet another one in the process, and a library's bytes may change
-// with its version. Who writes a message names its fields by their numbers in the format's .proto file.
+// Torch bundles its own protobuf, which conflicts with a second one in the process, and a library's output may change
+// with its version. Callers pass the field numbers of the format's .proto file.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@
 
 namespace tributary {
 
-// A message on its way to bytes: fields are appended in the order of the calls.
+// Appends fields in the order of the calls.
 class ProtobufMessage {
  public:
   ProtobufMessage& integer(int field, int64_t value) {
@@ -23,7 +23,7 @@ class ProtobufMessage {
     return *this;
   }
 
-  // The format's float and its double, which readers tell apart by the field's number alone.
+  // Protobuf's float and double have different wire types.
   ProtobufMessage& real(int field, float value) {
     key(field, kFourBytes);
     bytes_ += little_endian(std::bit_cast<uint32_t>(value), sizeof value);
@@ -36,15 +36,15 @@ class ProtobufMessage {
   }
 
   ProtobufMessage& text(int field, std::string_view value) {
-    announce(field, value.size());
+    length_prefix(field, value.size());
     bytes_ += value;
     return *this;
   }
 
   ProtobufMessage& message(int field, const ProtobufMessage& value) { return text(field, value.bytes_); }
 
-  // The beginning of a text or message of `size` bytes that the caller adds.
-  ProtobufMessage& announce(int field, uint64_t size) {
+  // Key and length of a string or message. The caller appends its `size` bytes.
+  ProtobufMessage& length_prefix(int field, uint64_t size) {
     key(field, kSized);
     varint(size);
     return *this;

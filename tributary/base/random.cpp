@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
 
-// A bijection of 64-bit words in which every input bit moves about half of the output bits.
+// A bijection on 64-bit words in which each input bit flips about half of the output bits.
 uint64_t mix(uint64_t x) {
   x ^= x >> 32;
   x *= 0xd6e8feb86659fd93;

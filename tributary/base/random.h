@@ -1,8 +1,8 @@
-// Random numbers that depend on a key, never on the order of calls elsewhere.
+// Counter-based random streams that depend on a key only, never on the order of calls elsewhere.
 //
-// Every draw of the program belongs to a key: the seed and a path such as (purpose, round, step, sample). The same key
-// gives the same numbers on any machine, whatever ran before it and on however many threads, which is what makes runs
-// repeatable. A generator is a counter that is hashed with its key; copying one is free.
+// Every stream has a key: the seed and a path such as (purpose, round, step, sample). A key yields the same numbers on
+// any machine and number of threads, whatever ran before. This makes runs reproducible. A generator hashes a counter
+// with its key, so copies are cheap.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tributary {
 
-// What a stream of random numbers is for: the first element of its path.
+// The use of a random stream: the first element of its path.
 enum class Purpose : uint64_t {
   kInitialise = 1,
   kShuffle = 2,
@@ -29,10 +29,10 @@ class Random {
   explicit Random(uint64_t seed) : key_(seed) {}
   Random(uint64_t seed, Purpose purpose, std::initializer_list<uint64_t> path = {});
 
-  // A stream of its own for part `index` of this one; does not advance this one.
+  // An independent stream for part `index` of this one. Does not advance this one.
   Random child(uint64_t index) const;
 
-  // The stream as a number, for those who draw from it elsewhere: draw i of a fresh stream, counted from 1, is
+  // For kernels that draw from the stream themselves: draw i of a fresh stream, counted from 1, is
   // mix(mix(key + i * kGolden) + key); see random.cpp.
   uint64_t key() const { return key_; }
 
@@ -41,8 +41,8 @@ class Random {
   double uniform(double low, double high);  // [low, high)
   int64_t below(int64_t bound);             // 0 .. bound - 1, without bias
   bool chance(double probability);
-  double normal();  // standard normal, by Box and Muller; uses libm, so equal to the last bit only on one platform
-  double bell();    // mean 0, deviation 1, bounded by 6: a sum of uniforms, equal to the last bit everywhere
+  double normal();  // standard normal (Box-Muller); uses libm, so bitwise equal on one platform only
+  double bell();    // a sum of 12 uniforms: mean 0, deviation 1, bounded by 6; bitwise equal everywhere
   std::vector<int64_t> permutation(int64_t count);
 
  private:

@@ -1,4 +1,4 @@
-// Items made one after the other, the next while the last is worked with.
+// Produces items one ahead of the consumer, on a background thread.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,9 @@
 
 namespace tributary {
 
-// Calls `make` `count` times, in order. If `ahead`, each call but the first runs on another thread while the caller has
-// the item before; an exception comes out of `next` when its item's turn comes. The clock is another one in tests only.
+// Calls `make` `count` times, in order. If `ahead`, each call but the first runs on another thread while the caller
+// uses the previous item; its exceptions are rethrown by the `next` that would return the item. Tests replace the
+// clock.
 template <typename Item, typename Clock = std::chrono::steady_clock>
 class ReadAhead {
  public:
@@ -19,7 +20,7 @@ class ReadAhead {
 
   bool done() const { return left_ == 0; }
 
-  // Seconds that the caller of `next` had to wait for items so far: what reading costs beyond the work it hides behind.
+  // Seconds that `next` has blocked so far: the cost of reading that is not hidden behind the caller's work.
   double waited() const { return std::chrono::duration<double>(waited_).count(); }
 
   Item next() {
@@ -35,7 +36,7 @@ class ReadAhead {
   bool ahead_;
   typename Clock::duration waited_{};
   std::function<Item()> make_;
-  std::future<Item> pending_;  // last: waited for before the rest goes away
+  std::future<Item> pending_;  // last member: its destructor waits for `make_`
 };
 
 }  // namespace tributary

@@ -18,11 +18,11 @@ namespace {
 
 void move_to(const std::string& from, const std::string& to) {
   if (std::rename(from.c_str(), to.c_str()) == 0) return;
-  input_error("cannot write {}: {}; choose another place", to,
+  input_error("cannot write {}: {}; choose another path", to,
               std::error_code(errno, std::generic_category()).message());
 }
 
-// The names too should survive a power cut; a file system that cannot promise it is left alone.
+// Makes the renames durable, where the file system supports it.
 void sync(const std::string& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
@@ -52,7 +52,7 @@ StagedFolder::StagedFolder(const std::string& folder)
       path_(temporary_path(home_, "folder")) {
   for (fs::path missing = home_; !fs::exists(missing); missing = missing.parent_path())
     made_.push_back(missing.string());
-  remove_folder(path_);  // of a dead process with our number
+  remove_folder(path_);  // leftover of a dead process that had our process ID
   make_folder(path_);
 }
 
@@ -61,7 +61,7 @@ StagedFolder::~StagedFolder() {
   for (const std::string& path : made_) ::rmdir(path.c_str());
 }
 
-void StagedFolder::place(const std::vector<std::string>& names) {
+void StagedFolder::commit(const std::vector<std::string>& names) {
   if (exists_) {
     for (const std::string& name : names) move_to(path_ + "/" + name, folder_ + "/" + name);
   } else {

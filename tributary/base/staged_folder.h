@@ -1,8 +1,8 @@
-// Several files that belong together and appear together.
+// Writes several files that appear in a folder together.
 //
-// They are written into a folder beside the new one, which then becomes it. If that is already there, it may be a disk
-// of its own, so it is a folder in it, out of which they are moved one after the other. Whatever happens before leaves
-// nothing, and what a killed process left is removed by the next (files.h, remove_leftovers).
+// The files are written to a temporary folder next to the new one, which is then renamed. An existing folder may be a
+// mount point; the temporary folder is then created inside it, and the files are moved one by one. Nothing is left
+// after an exception; leftovers of a killed process are removed by the next one (`remove_leftovers` in files.h).
 #pragma once
 
 #include <string>
@@ -10,32 +10,31 @@
 
 namespace tributary {
 
-// The path from the root on, without a slash at its end.
+// The normalised absolute path, without a trailing slash.
 std::string absolute_path(const std::string& path);
 
-// Whether the folder is there and has nothing in it but what a process that writes, or was killed while it wrote, has
-// under a temporary name.
+// Whether the folder exists and contains nothing but temporary files.
 bool is_empty_folder(const std::string& path);
 
 class StagedFolder {
  public:
-  // `folder` is new or empty.
+  // `folder` must not exist or be empty.
   explicit StagedFolder(const std::string& folder);
   ~StagedFolder();
   StagedFolder(const StagedFolder&) = delete;
   StagedFolder& operator=(const StagedFolder&) = delete;
 
-  // Where to write.
+  // The temporary folder to write to.
   const std::string& path() const { return path_; }
 
-  // Puts the files `names`, which are all that was written, in their place.
-  void place(const std::vector<std::string>& names);
+  // Moves the files to the final folder. `names` lists all files that were written.
+  void commit(const std::vector<std::string>& names);
 
  private:
   std::string folder_;
   bool exists_;
-  std::string home_;               // what the path to write to is in
-  std::vector<std::string> made_;  // folders above that were not there, the deepest first
+  std::string home_;               // parent of `path_`
+  std::vector<std::string> made_;  // parent folders that did not exist, deepest first
   std::string path_;
 };
 

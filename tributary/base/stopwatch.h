@@ -1,4 +1,4 @@
-// Seconds that work took, also that of a process which was interrupted and went on.
+// Measures elapsed time, including the time before an interruption of a resumed run.
 #pragma once
 
 #include <chrono>
@@ -7,12 +7,12 @@ namespace tributary {
 
 class Stopwatch {
  public:
-  // Runs from now on, as if it had run for `seconds` already.
+  // Starts now, with `seconds` on the clock.
   explicit Stopwatch(double seconds = 0)
       : start_(Clock::now() - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  // Seconds since the last lap, or the start.
+  // Seconds since the last lap or the start.
   double lap() {
     const double before = seconds();
     start_ = Clock::now();

@@ -1,4 +1,4 @@
-// The one way our files include Torch: types and operators, without the slow module headers. Precompiled.
+// Includes Torch's types and operators, without the module headers, which compile slowly. Precompiled.
 #pragma once
 
 #include <torch/types.h>

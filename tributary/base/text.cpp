@@ -16,8 +16,8 @@ struct CodePoint {
   bool valid;
 };
 
-// The code point at the start of `text`, which is not empty. Overlong forms, surrogates and values beyond Unicode are
-// refused, as in the TOML and JSON standards.
+// Decodes the first code point of a non-empty `text`. Overlong forms, surrogates and values beyond Unicode are invalid,
+// as in the TOML and JSON standards.
 CodePoint first_code_point(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -44,7 +44,7 @@ int64_t columns_of(char32_t c) {
   return wide ? 2 : 1;
 }
 
-// Levenshtein's distance with one row of memory.
+// Levenshtein distance in one row of memory.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -139,7 +139,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   constexpr size_t kLongestWord = 64;
   if (word.empty() || word.size() > kLongestWord) return "";
   std::string best;
-  // Two letters swapped are a distance of two; short words are near to too many others for that.
+  // Two swapped letters are a distance of 2. For short words, that would match too many candidates.
   const size_t farthest = word.size() <= 3 ? 1 : std::max<size_t>(2, word.size() / 3);
   size_t best_distance = farthest + 1;
   for (const std::string& candidate : candidates) {

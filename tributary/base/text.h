@@ -1,7 +1,6 @@
-// Numbers and words as people read them: on screens, in tables and in error messages.
+// Formats numbers, durations and foreign text for terminals, tables and error messages.
 //
-// Everything here is a plain function on values; nothing depends on the locale, so that a report written on one machine
-// equals one written on another.
+// Nothing depends on the locale, so that reports are equal on all machines.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +13,35 @@ namespace tributary {
 // 2817 → "2,817".
 std::string thousands(int64_t value);
 
-// A share of 1 in percent with one decimal: 0.9312 → "93.1".
+// A fraction as a percentage with one decimal: 0.9312 → "93.1".
 std::string percent(double share);
 
 struct MeanAndDeviation {
   double mean = 0;
-  double deviation = 0;  // of the sample (n − 1); 0 for a single value
+  double deviation = 0;  // sample standard deviation (n − 1); 0 for a single value
 };
 
-// The paper's tables give these two over several seeds. `values` must not be empty.
+// As in the paper's tables, over seeds. `values` must not be empty.
 MeanAndDeviation mean_and_deviation(const std::vector<double>& values);
 
-// Two units at most: 12 → "12 s", 250 → "4 m 10 s", 3900 → "1 h 05 m". "?" where the time is not known (NaN, infinite
-// or negative).
+// At most two units: 12 → "12 s", 250 → "4 m 10 s", 3900 → "1 h 05 m". "?" for unknown times (NaN, infinite or
+// negative).
 std::string duration(double seconds);
 
-// How many columns a terminal gives to UTF-8 text: one a code point, none for combining marks, two for wide East Asian
-// ones. Bytes that are not UTF-8 count one each.
+// The number of terminal columns of UTF-8 text: one per code point, none for combining marks, two for wide East Asian
+// characters. Invalid bytes count as one column each.
 int64_t display_width(std::string_view text);
 
-// `text` cut at a code point so that it takes at most `columns`; the last one is then "…".
+// Truncates `text` at a code point so that it takes at most `columns`, ending in "…".
 std::string shorten(std::string_view text, int64_t columns);
 
-// Foreign text made fit for one line of an error message: control characters and bytes that are not UTF-8 become "?",
-// and what is longer than `columns` is cut.
+// Makes foreign text safe for one line of an error message: control characters and invalid UTF-8 become "?", and the
+// result is truncated to `columns`.
 std::string printable(std::string_view text, int64_t columns = 80);
 
 bool is_utf8(std::string_view text);
 
-// The candidate that a mistyped word most likely meant, empty when none is near.
+// The candidate closest to a mistyped word by edit distance; empty if none is close.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace tributary

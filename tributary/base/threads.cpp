@@ -11,13 +11,13 @@
 namespace tributary {
 namespace {
 
-// The turns of one loop, handed out chunk by chunk.
-class Turns {
+// The iterations of one loop, handed out in chunks.
+class Iterations {
  public:
-  Turns(int64_t count, int64_t chunk, const std::function<void(int64_t)>& body)
+  Iterations(int64_t count, int64_t chunk, const std::function<void(int64_t)>& body)
       : count_(count), chunk_(chunk), body_(body) {}
 
-  // Takes chunks until none is left or a turn failed. Never throws.
+  // Runs chunks until none is left or an iteration throws.
   void work() noexcept {
     try {
       while (!failed_.load(std::memory_order_relaxed)) {
@@ -61,18 +61,18 @@ void parallel_for(int64_t count, int threads, const std::function<void(int64_t)>
     for (int64_t index = 0; index < count; ++index) body(index);
     return;
   }
-  // About 16 chunks a thread even out unequal turns; beyond 64 turns a chunk, the counter costs nothing anyway.
-  Turns turns(count, std::clamp<int64_t>(count / (int64_t{16} * threads), 1, 64), body);
+  // About 16 chunks per thread balance unequal iterations. Chunks above 64 iterations would save no time.
+  Iterations iterations(count, std::clamp<int64_t>(count / (int64_t{16} * threads), 1, 64), body);
   std::vector<std::thread> workers;
   workers.reserve(static_cast<size_t>(threads - 1));
   try {
-    while (static_cast<int>(workers.size()) < threads - 1) workers.emplace_back([&turns] { turns.work(); });
+    while (static_cast<int>(workers.size()) < threads - 1) workers.emplace_back([&iterations] { iterations.work(); });
   } catch (const std::system_error&) {
-    // The system grants no further thread: those that exist, the caller at least, do all the work.
+    // No further thread can be started: the existing ones, at least the caller, do all the work.
   }
-  turns.work();
+  iterations.work();
   for (std::thread& worker : workers) worker.join();
-  turns.rethrow();
+  iterations.rethrow();
 }
 
 }  // namespace tributary

@@ -8,10 +8,10 @@
 namespace tributary {
 
 toml::table parse_toml(std::string_view text, const std::string& name) {
-  // A dotted key is a table in a table in a table, to any depth, and each level needs stack when it is taken down.
+  // Each part of a dotted key is a nested table, and the destructor recurses once per level.
   constexpr ptrdiff_t kMostDots = 2000;
   if (std::count(text.begin(), text.end(), '.') > kMostDots)
-    input_error("{} has more than {} dots, so its keys may be nested too deep; shorten it", name, kMostDots);
+    input_error("{} has more than {} dots, so its keys may be nested too deeply; shorten it", name, kMostDots);
   try {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {

@@ -17,13 +17,13 @@ namespace fs = std::filesystem;
 namespace tributary {
 namespace {
 
-// Numbers of pictures are those of the usual protocol: 25,000 and 9,000 of each set, and USPS whole.
+// The counts are those of the usual protocol: 25,000 training and 9,000 test pictures per domain, and all of USPS.
 Benchmark digit_five() {
   Benchmark b{"digit-five", "Digit-Five", "dtn", Layout::kDigits, 10, true};
   b.source =
       "get Digit-Five at https://github.com/VisionLearningGroup/VisionLearningGroup.github.io/tree/master/M3SDA/"
-      "code_MSDA_digit and put its .mat files in one folder; a folder DOMAIN each with the authors' own files or with "
-      "{train,test}-{images,labels}.idx will do as well";
+      "code_MSDA_digit and put its .mat files in one folder, or use one folder DOMAIN per domain with the authors' "
+      "files or {train,test}-{images,labels}.idx";
   b.domains = {
       {"mnist", "MN", {"mnist"}, "digit-five", 25000, 9000},
       {"svhn", "SV", {"svhn"}, "digit-five", 25000, 9000},
@@ -123,7 +123,7 @@ Benchmark office_home() {
 Benchmark domainnet() {
   Benchmark b{"domainnet", "DomainNet", "resnet50", Layout::kLists, 345, true};
   b.source =
-      "get DomainNet at https://ai.bu.edu/M3SDA/ and put DOMAIN_train.txt and DOMAIN_test.txt beside the unpacked "
+      "get DomainNet at https://ai.bu.edu/M3SDA/ and put DOMAIN_train.txt and DOMAIN_test.txt next to the unpacked "
       "folder DOMAIN";
   b.domains = {
       {"clipart", "C", {"clipart"}, "domainnet/clipart"},
@@ -152,50 +152,49 @@ std::vector<Benchmark> all_benchmarks() {
   return {digit_five(), office_31(), office_home(), domainnet()};
 }
 
-// A file of one's own domains while it is read, for messages.
-struct OwnFile {
+// A benchmark file, for error messages and relative paths.
+struct BenchmarkFile {
   std::string path;
 
   std::string at(const toml::node& node) const { return fmt::format("{}:{}", path, node.source().begin.line); }
 
-  // The texts of a table whose keys may be `known` only; those not given are empty.
-  std::vector<std::string> texts(const toml::table& table, const std::vector<std::string>& known) const {
+  // The strings of a table in the order of `known`; missing ones are empty. Other keys are errors.
+  std::vector<std::string> strings(const toml::table& table, const std::vector<std::string>& known) const {
     std::vector<std::string> values(known.size());
     for (const auto& [key, node] : table) {
       const auto found = std::find(known.begin(), known.end(), std::string(key.str()));
       if (found == known.end())
-        input_error("{}: {} is not known here; there are {}", at(node), printable(key.str()), fmt::join(known, ", "));
+        input_error("{}: unknown key {}; the keys are {}", at(node), printable(key.str()), fmt::join(known, ", "));
       if (!node.is_string() || node.as_string()->get().empty())
-        input_error("{}: {} must be a text; write {} = \"...\"", at(node), *found, *found);
+        input_error("{}: {} must be a string; write {} = \"...\"", at(node), *found, *found);
       values[static_cast<size_t>(found - known.begin())] = node.as_string()->get();
     }
     return values;
   }
 
-  // A path of the file, which begins beside it.
-  std::string beside(const std::string& name) const { return (fs::path(path).parent_path() / name).string(); }
+  // Resolves a path relative to the file.
+  std::string resolve(const std::string& name) const { return (fs::path(path).parent_path() / name).string(); }
 };
 
-// The names of domains become names of files.
+// Domain names are used as file names.
 bool is_file_name(const std::string& name) {
   return !name.starts_with('.') && name.find('/') == std::string::npos && printable(name, 1000) == name;
 }
 
-Domain own_domain(const OwnFile& file, const toml::table& table, const std::vector<Domain>& before) {
-  const std::vector<std::string> given = file.texts(table, {"name", "train", "test"});
+Domain own_domain(const BenchmarkFile& file, const toml::table& table, const std::vector<Domain>& before) {
+  const std::vector<std::string> given = file.strings(table, {"name", "train", "test"});
   if (given[0].empty() || given[1].empty())
-    input_error("{}: a domain needs a name and its training pictures; write name = \"...\" and train = \"...\"",
+    input_error("{}: a domain needs a name and training pictures; write name = \"...\" and train = \"...\"",
                 file.at(table));
   if (!is_file_name(given[0]))
-    input_error("{}: the domain {} cannot be the name of a file; choose another name", file.at(table),
-                printable(given[0]));
+    input_error("{}: the domain {} is not a valid file name; choose another name", file.at(table), printable(given[0]));
   for (const Domain& other : before)
     if (other.name == given[0])
-      input_error("{}: there are two domains {}; give each a name of its own", file.at(table), given[0]);
+      input_error("{}: two domains are named {}; give each a unique name", file.at(table), given[0]);
   Domain domain;
   domain.name = domain.column = given[0];
-  domain.train = file.beside(given[1]);
-  domain.test = given[2].empty() ? domain.train : file.beside(given[2]);
+  domain.train = file.resolve(given[1]);
+  domain.test = given[2].empty() ? domain.train : file.resolve(given[2]);
   return domain;
 }
 
@@ -213,27 +212,26 @@ Benchmark benchmark(const std::string& name) {
     if (known.name == name) return std::move(known);
   const std::vector<std::string> names = benchmark_names();
   const std::string near = nearest(name, names);
-  input_error("there is no benchmark {}; {}choose one of {}, or name a .toml file of your own domains", printable(name),
+  input_error("unknown benchmark {}; {}choose one of {}, or name a .toml file", printable(name),
               near.empty() ? "" : fmt::format("did you mean {}? ", near), fmt::join(names, ", "));
 }
 
 Benchmark read_benchmark(const std::string& path) {
   const toml::table root = parse_toml(read_text(path), path);
-  const OwnFile file{path};
+  const BenchmarkFile file{path};
   for (const auto& [key, node] : root)
     if (key.str() != "benchmark" && key.str() != "domain")
-      input_error("{}: {} is not known here; there are [benchmark] and [[domain]]", file.at(node),
-                  printable(key.str()));
+      input_error("{}: unknown key {}; the keys are [benchmark] and [[domain]]", file.at(node), printable(key.str()));
   const toml::table* about = root["benchmark"].as_table();
   const toml::array* domains = root["domain"].as_array();
   if (about == nullptr) input_error("{} has no [benchmark]; add it with a name and an architecture", path);
   Benchmark own;
-  const std::vector<std::string> given = file.texts(*about, {"name", "architecture"});
+  const std::vector<std::string> given = file.strings(*about, {"name", "architecture"});
   own.name = given[0].empty() ? fs::path(path).stem().string() : given[0];
   if (!is_file_name(own.name))
-    input_error("{}: {} cannot be the name of a file; choose another name", file.at(*about), printable(own.name));
+    input_error("{}: {} is not a valid file name; choose another name", file.at(*about), printable(own.name));
   if (given[1].empty())
-    input_error("{}: [benchmark] has no architecture; write architecture = \"resnet50\" or another", file.at(*about));
+    input_error("{}: [benchmark] has no architecture; write for example architecture = \"resnet50\"", file.at(*about));
   own.title = own.name;
   own.architecture = given[1];
   own.source = "correct the paths in " + path;
@@ -253,7 +251,7 @@ const Domain& domain_named(const Benchmark& benchmark, const std::string& name) 
     if (name == domain.name || name == domain.column) return domain;
     known.push_back(domain.name);
   }
-  input_error("{} has no domain {}; choose among {}", benchmark.name, printable(name), fmt::join(known, ", "));
+  input_error("{} has no domain {}; choose one of {}", benchmark.name, printable(name), fmt::join(known, ", "));
 }
 
 std::optional<double> paper_accuracy(const Benchmark& benchmark, const std::vector<PaperRow>& rows,

@@ -1,4 +1,4 @@
-// Where the pictures of a benchmark are, and whether they are all there.
+// Locates the pictures of a benchmark and checks that they are complete.
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <filesystem>
@@ -20,17 +20,17 @@ namespace fs = std::filesystem;
 namespace tributary {
 namespace {
 
-// Fewer pictures than this share of the published number are not the whole domain. USPS is distributed with 1,860 and
-// with 2,007 test pictures, which both are.
-constexpr double kEnough = 0.9;
+// A domain is incomplete below this fraction of the published number. USPS is distributed with 1,860 or 2,007 test
+// pictures; both count as complete.
+constexpr double kMinFraction = 0.9;
 
 bool is_folder(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(path, error);
 }
 
-// "Real World", "real_world" and "RealWorld" are one name.
-std::string bare(const std::string& name) {
+// Maps "Real World", "real_world" and "RealWorld" to the same name.
+std::string normalised(const std::string& name) {
   std::string letters;
   for (const char c : name) {
     if (c >= 'A' && c <= 'Z')
@@ -46,7 +46,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
     entries.push_back(it->path());
-  if (error) input_error("{} cannot be read ({}); name a folder that can", folder.string(), error.message());
+  if (error) input_error("cannot read {} ({}); check its permissions", folder.string(), error.message());
   std::sort(entries.begin(), entries.end());
   return entries;
 }
@@ -56,7 +56,7 @@ fs::path folder_of(const Domain& domain, const fs::path& root) {
   const std::vector<fs::path> entries = entries_of(root);
   for (const std::string& name : domain.folders)
     for (const fs::path& entry : entries)
-      if (bare(entry.filename().string()) == name && is_folder(entry)) return entry;
+      if (normalised(entry.filename().string()) == name && is_folder(entry)) return entry;
   return {};
 }
 
@@ -77,7 +77,7 @@ DomainData locate_paths(const Domain& domain) {
 struct Part {
   int64_t pictures = 0;
   std::vector<std::string> classes;
-  bool named = false;  // classes are folders, else numbers
+  bool named = false;  // classes are folder names, otherwise numbers
 };
 
 Part read_packed_part(const std::string& path) {
@@ -86,7 +86,7 @@ Part read_packed_part(const std::string& path) {
   return {pictures, numbered_classes(*std::max_element(labels.begin(), labels.end()) + 1)};
 }
 
-// The classes of shards count as numbers even where they are named: a test part may lack the pictures of one.
+// Shards count as numbered even if they name their classes, because a test part may lack a class.
 Part read_shards_part(const std::string& path) {
   ShardIndex index = index_labelled_shards(path, {}, /*threads=*/0);
   return {static_cast<int64_t>(index.pictures.size()), std::move(index.classes)};
@@ -103,11 +103,11 @@ Part read_part(const std::string& path) {
 }
 
 std::string too_few(int64_t found, int64_t published, const std::string& path) {
-  if (static_cast<double>(found) >= kEnough * static_cast<double>(published)) return {};
+  if (static_cast<double>(found) >= kMinFraction * static_cast<double>(published)) return {};
   return fmt::format("{} of about {} pictures in {}", thousands(found), thousands(published), path);
 }
 
-// How two sets of classes differ: the first name that only one of them has.
+// Describes the first difference between two sets of classes; empty if they are equal.
 std::string difference(const std::vector<std::string>& classes, const std::vector<std::string>& others) {
   for (const std::string& name : others)
     if (std::find(classes.begin(), classes.end(), name) == classes.end()) return "no class " + printable(name);
@@ -116,7 +116,7 @@ std::string difference(const std::vector<std::string>& classes, const std::vecto
   return {};
 }
 
-// A test part may lack the pictures of a numbered class, though not the folder of a named one.
+// A test part may lack a numbered class, but not the folder of a named one.
 std::string test_difference(const Part& test, const std::vector<std::string>& classes) {
   if (!test.named && test.classes.size() <= classes.size()) return {};
   return difference(test.classes, classes);
@@ -136,7 +136,7 @@ DomainCheck check_domain(const Benchmark& benchmark, const Domain& domain, const
     if (benchmark.classes > 0 && classes != benchmark.classes)
       check.problem = fmt::format("{} classes in {} instead of {}", classes, check.data.train, benchmark.classes);
     if (const std::string other = test_difference(test, train.classes); check.problem.empty() && !other.empty())
-      check.problem = fmt::format("{} in {} beside {}", other, check.data.test, check.data.train);
+      check.problem = fmt::format("{} in {}, unlike {}", other, check.data.test, check.data.train);
     if (check.problem.empty()) check.problem = too_few(train.pictures, domain.train_pictures, check.data.train);
     if (check.problem.empty()) check.problem = too_few(test.pictures, domain.test_pictures, check.data.test);
   } catch (const InputError& error) {
@@ -149,7 +149,7 @@ DomainCheck check_domain(const Benchmark& benchmark, const Domain& domain, const
 
 DomainData locate(const Benchmark& benchmark, const Domain& domain, const std::string& root) {
   if (benchmark.layout == Layout::kPaths) return locate_paths(domain);
-  if (!is_folder(root)) input_error("{} is not a folder; name the one that holds {}", root, benchmark.title);
+  if (!is_folder(root)) input_error("{} is not a folder; name the folder of {}", root, benchmark.title);
   DomainData data;
   const fs::path folder = folder_of(domain, root);
   if (benchmark.layout == Layout::kDigits) {
@@ -178,7 +178,7 @@ std::vector<DomainCheck> check_domains(const Benchmark& benchmark, const std::st
     if (first == nullptr) {
       first = &check;
     } else if (const std::string other = difference(check.classes, first->classes); !other.empty()) {
-      check.problem = fmt::format("{} in {} beside {}", other, check.data.train, first->data.train);
+      check.problem = fmt::format("{} in {}, unlike {}", other, check.data.train, first->data.train);
     }
   }
   return checks;

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 namespace tributary {
 namespace {
 
-// What the files of a domain are called by those who distribute them; {} is the part.
+// The file names of a domain's distributions; {} is the part.
 std::vector<std::string> distributed_names(const Domain& domain, const std::string& part) {
   static const std::map<std::string, std::vector<const char*>> kNames = {
       {"mnist", {"mnist_data.mat:{}"}},
@@ -35,12 +35,12 @@ std::string idx_images(const fs::path& folder, const std::string& part) {
   std::vector<std::string> stems = {part + "-images.idx", part + "-images-idx3-ubyte", part + "-images.idx3-ubyte"};
   if (part == "test") stems.insert(stems.end(), {"t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte"});
   for (const std::string& stem : stems)
-    for (const char* ending : {"", ".gz"})
-      if (is_regular_file_at(folder / (stem + ending))) return (folder / (stem + ending)).string();
+    for (const char* suffix : {"", ".gz"})
+      if (is_regular_file_at(folder / (stem + suffix))) return (folder / (stem + suffix)).string();
   return {};
 }
 
-// A file as it is distributed in a folder; empty if there is none.
+// A distributed file in a folder; empty if there is none.
 std::string distributed_file(const Domain& domain, const fs::path& folder, const std::string& part) {
   for (const std::string& name : distributed_names(domain, part))
     if (is_regular_file_at(folder / file_of(name))) return (folder / name).string();

@@ -1,7 +1,7 @@
-// Where a domain of Digit-Five keeps its training or test pictures.
+// Finds the training and test pictures of a Digit-Five domain.
 //
-// In its own folder as IDX, as class folders or as its authors' files; or in one folder with the other domains, as the
-// .mat files that the field shares.
+// They are in the domain's own folder as IDX, class folders or the authors' files; or in one folder with the other
+// domains, as the .mat files of the M3SDA repository.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 namespace tributary {
 
 struct DigitFile {
-  std::string path;     // as load_images and load_labelled take it
-  std::string missing;  // what was looked for; empty where it is there
+  std::string path;     // for load_images and load_labelled
+  std::string missing;  // a description of the missing files; empty if found
 };
 
-// Looks for `part`, "train" or "test", by names alone. `folder` is the domain's own, empty where it has none.
+// Searches for `part`, "train" or "test", by file names. `folder` is the domain's own folder, or empty.
 DigitFile find_digits(const Domain& domain, const std::string& root, const std::string& folder,
                       const std::string& part);
 

@@ -15,38 +15,41 @@ Tensor on_cpu(const Tensor& tensor) {
   return tensor.detach().to(torch::kCPU);
 }
 
-double shard_of(const Tensor& flags) {
+double fraction_of(const Tensor& flags) {
   return flags.to(torch::kFloat64).mean().item<double>();
 }
 
-// The root of Eq. 2.
+// The first summand of Eq. 2.
 double bias_of(const BoundSetting& setting, double mismatch, double misalignment) {
   return setting.loss_bound / std::numbers::sqrt2 * std::sqrt(mismatch + misalignment);
 }
 
 void check_shapes(const BoundInputs& inputs, const BoundSetting& setting) {
-  TRIBUTARY_CHECK(setting.classes > 1 && setting.width > 0, "{} classes, width {}", setting.classes, setting.width);
+  TRIBUTARY_CHECK(setting.classes > 1 && setting.width > 0, "invalid bound setting: {} classes, feature width {}",
+                  setting.classes, setting.width);
   const int64_t s = inputs.confident.numel();
   const auto fits = [&](const Tensor& tensor, int64_t dimension) {
     return tensor.dim() > dimension && tensor.size(dimension) == s;
   };
-  TRIBUTARY_CHECK(inputs.joint.defined() || !inputs.sources.empty(), "no features");
-  TRIBUTARY_CHECK(!inputs.joint.defined() || fits(inputs.joint, 0), "joint features of other samples");
-  for (const Tensor& source : inputs.sources) TRIBUTARY_CHECK(fits(source, 0), "a source's features of other samples");
-  TRIBUTARY_CHECK(fits(inputs.mixture, 0) && fits(inputs.label, 0), "labels of other samples");
-  TRIBUTARY_CHECK(fits(inputs.source_label, 1), "the sources' labels of other samples");
-  TRIBUTARY_CHECK(!inputs.truth.defined() || fits(inputs.truth, 0), "the truth of other samples");
+  TRIBUTARY_CHECK(inputs.joint.defined() || !inputs.sources.empty(), "no features given");
+  TRIBUTARY_CHECK(!inputs.joint.defined() || fits(inputs.joint, 0), "joint features do not have one row per sample");
+  for (const Tensor& source : inputs.sources)
+    TRIBUTARY_CHECK(fits(source, 0), "features of a source do not have one row per sample");
+  TRIBUTARY_CHECK(fits(inputs.mixture, 0) && fits(inputs.label, 0),
+                  "mixture or pseudo-labels do not have one entry per sample");
+  TRIBUTARY_CHECK(fits(inputs.source_label, 1), "source labels do not have one entry per sample");
+  TRIBUTARY_CHECK(!inputs.truth.defined() || fits(inputs.truth, 0), "labels do not have one entry per sample");
 }
 
 void measure_labels(const BoundInputs& inputs, const Tensor& chosen, BoundTerms& terms) {
   const auto of = [&](const Tensor& labels) { return on_cpu(labels).index_select(-1, chosen); };
   const Tensor label = of(inputs.label);
   const Tensor mixture = of(inputs.mixture.dim() == 2 ? inputs.mixture.argmax(1) : inputs.mixture);
-  terms.source_disagreement = shard_of(of(inputs.source_label) != label);
-  terms.criteria_disagreement = shard_of(mixture != label);
+  terms.source_disagreement = fraction_of(of(inputs.source_label) != label);
+  terms.criteria_disagreement = fraction_of(mixture != label);
   terms.mismatch = mismatch_of((terms.source_disagreement + terms.criteria_disagreement) / 2, chosen.size(0));
   if (!inputs.truth.defined()) return;
-  terms.label_error = shard_of(of(inputs.truth) != label);
+  terms.label_error = fraction_of(of(inputs.truth) != label);
   terms.mismatch_exact = mismatch_of(*terms.label_error, chosen.size(0));
 }
 
@@ -78,45 +81,44 @@ std::vector<std::string> BoundSetting::notes() const {
   const std::string theorem = fmt::format(
       "The bound is Eq. 2 (Theorem 4.1) for a loss between 0 and M = {:g}, and may fail with probability {:g}.",
       loss_bound, delta);
-  const std::string assumed =
+  const std::string capacity_text =
       capacity ? fmt::format("{:g}, as set,", *capacity)
                : fmt::format(
-                     "{} classes times {} joint features = {}, the most that linear classifiers on fixed "
-                     "features have,",
+                     "{} classes times {} joint features = {}, an upper bound for linear classifiers on fixed "
+                     "features,",
                      classes, thousands(width), thousands(static_cast<int64_t>(natarajan_dimension())));
   const std::string variance = fmt::format(
-      "Variance takes a capacity (Natarajan dimension) of {} and the constant C = {:g}; the theorem gives neither.",
-      assumed, constant);
+      "Variance assumes a capacity (Natarajan dimension) of {} and the constant C = {:g}; the theorem gives neither.",
+      capacity_text, constant);
   const std::string sum = fmt::format(
-      "The sum guarantees nothing: above M = {:g} it says less than the loss's own range. Its terms are to be compared "
-      "from round to round.",
+      "The sum is not a guarantee: above M = {:g} it is vacuous. Compare each term with itself from round to round.",
       loss_bound);
   const std::string mismatch =
-      "Label mismatch is -ln(1 - e) in nats. Without labels e is how often the sources and the mixture disagree "
-      "with the pseudo-labels of the confident samples, a proxy: models that share a mistake agree. With labels e "
-      "is the share of wrong pseudo-labels, and the number a lower bound of the paper's term.";
+      "Label mismatch is -ln(1 - e) in nats. Without labels, e is how often the sources and the mixture disagree "
+      "with the pseudo-labels of the confident samples, a proxy: models that share a mistake agree. With labels, e "
+      "is the share of wrong pseudo-labels, and the result is a lower bound of the paper's term.";
   const std::string misalignment =
-      "Feature misalignment is the divergence, in nats, between the confident samples and the target set that a "
-      "discriminator finds in the features it is given, on samples it has not learned from. It cannot exceed "
-      "ln(n / N), since the confident samples are N of the n in the target set.";
+      "Feature misalignment is the divergence, in nats, between the confident samples and the target set, estimated by "
+      "a discriminator on held-out samples. It cannot exceed ln(n / N), because the confident samples are N of the n "
+      "samples of the target set.";
   const std::string remark =
-      "By Remark 1 (Eq. 5) the mean misalignment of the sources' own spaces is at most that of the joint space; "
-      "estimates, and projections, can differ.";
+      "By Remark 1 (Eq. 5) the mean misalignment of the sources' own spaces is at most that of the joint space; the "
+      "estimates can violate this.";
   return {
       theorem,
       mismatch,
       misalignment,
       fmt::format("With fewer than {} samples inside or outside of the confident set there is no estimate. Bias and "
-                  "sum then take ln(n / N), the most it can be, and jump where that begins.",
+                  "sum then use the cap ln(n / N), and jump where that begins.",
                   kFewestForDivergence),
       remark,
       variance,
       sum};
 }
 
-double mismatch_of(double share, int64_t count) {
+double mismatch_of(double fraction, int64_t count) {
   const auto n = static_cast<double>(count);
-  return -std::log1p(-std::min(share, n / (n + 1)));
+  return -std::log1p(-std::min(fraction, n / (n + 1)));
 }
 
 double variance_term(const BoundSetting& setting, int64_t confident) {
@@ -129,7 +131,7 @@ BoundTerms bound_terms(const BoundInputs& inputs, const BoundSetting& setting) {
   torch::NoGradGuard no_grad;
   const Tensor chosen = on_cpu(inputs.confident).to(torch::kBool).nonzero().squeeze(1);
   const int64_t count = chosen.size(0);
-  TRIBUTARY_CHECK(count > 0, "no confident sample");
+  TRIBUTARY_CHECK(count > 0, "there is no confident sample");
 
   BoundTerms terms;
   terms.confident = inputs.confident_total > 0 ? inputs.confident_total : count;

@@ -6,11 +6,11 @@
 namespace tributary {
 namespace {
 
-constexpr double kSurest = 30;  // nats: beyond it a quadratic judge is sure, and an outlier no surer
+constexpr double kMaxScore = 30;  // nats: clamps quadratic scores, so that outliers do not dominate
 constexpr double kTiny = 1e-6;
 constexpr int64_t kCentreScores = 5;
 
-// How much of an estimated covariance is replaced by a round one: next to nothing where samples are plenty.
+// Weight of the isotropic target when shrinking a covariance; vanishes with many samples.
 double shrinkage(int64_t samples, int64_t width) {
   const double ratio = static_cast<double>(width) / static_cast<double>(samples + width);
   return ratio * ratio;
@@ -24,7 +24,7 @@ Tensor covariance(const Tensor& centred) {
   return centred.t().matmul(centred) / static_cast<double>(std::max<int64_t>(centred.size(0) - 1, 1));
 }
 
-// Deviation a column, 1 where a column never changes.
+// Standard deviation per column; 1 for constant columns.
 Tensor column_scale(const Tensor& samples) {
   const Tensor deviation = samples.std(0, /*unbiased=*/false);
   return at::where(deviation > 0, deviation, torch::ones_like(deviation));
@@ -71,9 +71,9 @@ Discriminator::Moments Discriminator::moments_of(const Tensor& samples) {
 
 Tensor Discriminator::outstanding_directions(const Moments& moments, int64_t samples) {
   const auto [variance, direction] = at::linalg_eigh(moments.covariance);
-  const double blur = std::sqrt(static_cast<double>(variance.size(0)) / static_cast<double>(samples));
-  const double low = moments.spread * std::pow(std::max(1 - blur, 0.0), 2),
-               high = moments.spread * std::pow(1 + blur, 2);
+  const double noise = std::sqrt(static_cast<double>(variance.size(0)) / static_cast<double>(samples));
+  const double low = moments.spread * std::pow(std::max(1 - noise, 0.0), 2),
+               high = moments.spread * std::pow(1 + noise, 2);
   return direction.index_select(1, ((variance < low) | (variance > high)).nonzero().squeeze(1));
 }
 
@@ -89,10 +89,10 @@ std::optional<Discriminator::Centres> Discriminator::centres_of(const TwoSets& t
   centres.mean = member.t().matmul(labelled.features) / count.unsqueeze(1);
   const Tensor distance = (labelled.features - centres.mean.index_select(0, of)).square().sum(1);
   centres.unit = std::max(distance.mean().item<double>(), kTiny);
-  // Two more samples of the usual composition in every group, so that a small one is no sure sign.
+  // Add two pseudo-samples with the overall composition to every group, to smooth the odds of small groups.
   const double share = training.first.to(torch::kFloat64).mean().item<double>();
   const Tensor of_first = member.t().matmul(labelled.first.to(torch::kFloat64));
-  centres.leaning = ((of_first + 2 * share) / (count - of_first + 2 * (1 - share))).log();
+  centres.log_odds = ((of_first + 2 * share) / (count - of_first + 2 * (1 - share))).log();
   return centres;
 }
 
@@ -108,7 +108,7 @@ Tensor Discriminator::quadratic_scores(const Tensor& features) const {
   };
   const Tensor few = along(from_second, second_) - along(from_first, first_);
   const Tensor straight = (y - (first_.mean + second_.mean) / 2).matmul(first_.mean - second_.mean);
-  return at::stack({full / 2, few / 2, round / 2, straight}, 1).clamp(-kSurest, kSurest);
+  return at::stack({full / 2, few / 2, round / 2, straight}, 1).clamp(-kMaxScore, kMaxScore);
 }
 
 Tensor Discriminator::centre_scores(const Tensor& features) const {
@@ -118,8 +118,8 @@ Tensor Discriminator::centre_scores(const Tensor& features) const {
   const auto [nearest, which] = squared.topk(2, 1, /*largest=*/false);
   const Tensor radius = nearest.select(1, 0);
   const Tensor margin = nearest.select(1, 1) - radius;
-  const Tensor leaning = centres_->leaning.index_select(0, which.select(1, 0));
-  return at::stack({-radius, -radius.sqrt(), margin, margin.sqrt(), leaning}, 1);
+  const Tensor log_odds = centres_->log_odds.index_select(0, which.select(1, 0));
+  return at::stack({-radius, -radius.sqrt(), margin, margin.sqrt(), log_odds}, 1);
 }
 
 Tensor Discriminator::scores(const Tensor& features) const {

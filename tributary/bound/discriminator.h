@@ -1,10 +1,9 @@
-// Judges that tell two sets of features apart, learned from samples of both.
+// Scores that discriminate between two sets of features, fitted to samples of both.
 //
-// Each judge gives a vector a score that is higher the more it looks like the first set. The quadratic judges know mean
-// and covariance of both sets: right for Gaussians, and sparing with samples, since nothing in them is searched for.
-// Where samples come in groups (classes), the centre judges ask how near the nearest group's mean is and by how much
-// nearer than the next: selections by confidence follow that. None of them is calibrated; whoever combines them does so
-// on samples that they have not seen.
+// Each score is higher the more a vector looks like the first set. The quadratic scores use mean and covariance of both
+// sets: they are right for Gaussians, and need few samples because they are in closed form. If samples come in groups
+// (classes), the centre scores use the distance to the nearest group mean and its margin to the next, because selection
+// by confidence follows them. The scores are not calibrated; combine them on held-out samples.
 #pragma once
 
 #include <optional>
@@ -16,8 +15,8 @@ namespace tributary {
 // Two sets of features in one tensor, on the CPU.
 struct TwoSets {
   Tensor features;  // double [n, d]
-  Tensor first;     // bool [n], which samples are of the first set
-  Tensor group;     // int64 [n], a class or cluster each, -1 for none; undefined where there are no groups
+  Tensor first;     // bool [n], whether a sample is of the first set
+  Tensor group;     // int64 [n], class or cluster, -1 for none; undefined without groups
 
   TwoSets rows(const Tensor& index) const;
 };
@@ -26,7 +25,7 @@ class Discriminator {
  public:
   explicit Discriminator(const TwoSets& training);
 
-  // double [n, k] for features double [n, d]; k is the same for all discriminators with groups, or without.
+  // Scores, double [n, k], of features, double [n, d]. k depends only on whether there are groups.
   Tensor scores(const Tensor& features) const;
 
  private:
@@ -37,23 +36,23 @@ class Discriminator {
   };
   struct Centres {
     Tensor mean;      // [g, d]
-    Tensor leaning;   // [g], log of the odds that a sample of a group is of the first set
-    double unit = 1;  // mean squared distance to the own centre
+    Tensor log_odds;  // [g], log odds that a sample of the group is of the first set
+    double unit = 1;  // mean squared distance of samples to the centre of their group
   };
 
   static Moments moments_of(const Tensor& samples);
-  // [d, r]: along which the variance differs more from its mean than so many samples of a round distribution would
-  // have it (Marchenko and Pastur, 1967).
+  // [d, r]: principal directions whose variance differs more from the mean variance than sampling noise of an isotropic
+  // distribution explains (Marchenko and Pastur, 1967).
   static Tensor outstanding_directions(const Moments& moments, int64_t samples);
   static std::optional<Centres> centres_of(const TwoSets& training);
   Tensor quadratic_scores(const Tensor& features) const;
   Tensor centre_scores(const Tensor& features) const;
 
-  Tensor origin_, whitening_;  // [d] and [d, d]: the sets' common covariance becomes the identity
+  Tensor origin_, whitening_;  // [d] and [d, d]: whiten the common covariance of both sets
   Moments first_, second_;     // in the whitened space
-  Tensor outstanding_;         // of the first set
+  Tensor outstanding_;         // outstanding directions of the first set
   bool grouped_ = false;
-  std::optional<Centres> centres_;  // none where fewer than two groups have samples
+  std::optional<Centres> centres_;  // empty if fewer than two groups have samples
 };
 
 }  // namespace tributary

@@ -15,17 +15,17 @@
 namespace tributary {
 namespace {
 
-// Halves, and fifths: learning from one half of the samples and from four fifths.
+// Two folds fit on half of the samples, five folds on four fifths.
 constexpr int64_t kFewFolds = 2, kManyFolds = 5;
-constexpr double kMostExtrapolation = 2;  // an estimate is at most so many times what was held out
+constexpr double kMaxExtrapolation = 2;  // largest ratio of extrapolated to held-out estimate
 
-// What one pass over the folds gives, before clamping.
+// Result of one cross-validation, before clamping.
 struct Pass {
   double value = 0;
   double error = 0;
 };
 
-// One thread for as long as this lives: the matrices are small, and threads would wait for each other most of the time.
+// RAII guard: runs tensor operations on one thread, because the matrices are too small for more.
 class OneThread {
  public:
   OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
@@ -45,7 +45,7 @@ Tensor as_doubles(const Tensor& features) {
   return features.detach().to(torch::kCPU, torch::kFloat64).contiguous();
 }
 
-// The samples in an order that depends on nothing but the samples.
+// Sorts the samples, so that results do not depend on their order.
 TwoSets sorted(const TwoSets& sets) {
   const int64_t n = sets.features.size(0), width = sets.features.size(1);
   const auto* value = sets.features.data_ptr<double>();
@@ -63,60 +63,61 @@ TwoSets sorted(const TwoSets& sets) {
   return sets.rows(torch::tensor(order, torch::kInt64));
 }
 
-// A fold each, int64 [n]: drawn by the seed, both sets spread evenly.
+// Assigns samples to folds, int64 [n], at random and stratified by set.
 Tensor folds_of(const TwoSets& sets, int64_t folds, uint64_t seed) {
   const int64_t n = sets.first.size(0);
   const auto first = sets.first.accessor<bool, 1>();
   Tensor fold = torch::empty({n}, torch::kInt64);
-  std::array<int64_t, 2> dealt{};
+  std::array<int64_t, 2> assigned{};
   Random random(seed, Purpose::kSplit, {static_cast<uint64_t>(folds)});
-  for (const int64_t i : random.permutation(n)) fold.data_ptr<int64_t>()[i] = dealt[first[i] ? 0 : 1]++ % folds;
+  for (const int64_t i : random.permutation(n)) fold.data_ptr<int64_t>()[i] = assigned[first[i] ? 0 : 1]++ % folds;
   return fold;
 }
 
-// Logistic regression of `first` on scores, with a unit Gaussian prior on the slopes of standardised scores.
-class JudgeCombination {
+// Logistic regression of `first` on scores, with a unit Gaussian prior on the coefficients of standardised scores.
+class ScoreCombination {
  public:
-  JudgeCombination(const Tensor& scores, const Tensor& first) : shift_(scores.mean(0)) {
+  ScoreCombination(const Tensor& scores, const Tensor& first) : shift_(scores.mean(0)) {
     const Tensor deviation = scores.std(0, /*unbiased=*/false);
     scale_ = at::where(deviation > 0, deviation, torch::ones_like(deviation));
     const Tensor x = inputs(scores);
     const Tensor target = first.to(torch::kFloat64);
     const Tensor prior = torch::ones({x.size(1)}, torch::kFloat64);
     prior[0] = 1e-9;
-    slopes_ = torch::zeros({x.size(1)}, torch::kFloat64);
-    const auto loss = [&](const Tensor& slopes) {
-      const Tensor z = x.mv(slopes);
-      return (at::softplus(z) - target * z).sum().item<double>() + 0.5 * (prior * slopes.square()).sum().item<double>();
+    coefficients_ = torch::zeros({x.size(1)}, torch::kFloat64);
+    const auto loss = [&](const Tensor& coefficients) {
+      const Tensor z = x.mv(coefficients);
+      return (at::softplus(z) - target * z).sum().item<double>() +
+             0.5 * (prior * coefficients.square()).sum().item<double>();
     };
-    double current = loss(slopes_);
-    for (int iteration = 0; iteration < 50; ++iteration) {  // Newton's method, steps halved until they help
-      const Tensor p = x.mv(slopes_).sigmoid();
-      const Tensor gradient = x.t().mv(p - target) + prior * slopes_;
+    double current = loss(coefficients_);
+    for (int iteration = 0; iteration < 50; ++iteration) {  // Newton's method with step halving
+      const Tensor p = x.mv(coefficients_).sigmoid();
+      const Tensor gradient = x.t().mv(p - target) + prior * coefficients_;
       const Tensor hessian = (x * (p * (1 - p)).unsqueeze(1)).t().matmul(x) + at::diag(prior);
       const Tensor step = at::linalg_solve(hessian, gradient);
-      double length = 1, next = loss(slopes_ - step);
-      for (; next > current && length > 1e-6; next = loss(slopes_ - length * step)) length /= 2;
+      double length = 1, next = loss(coefficients_ - step);
+      for (; next > current && length > 1e-6; next = loss(coefficients_ - length * step)) length /= 2;
       if (next >= current) break;
-      slopes_ = slopes_ - length * step;
+      coefficients_ = coefficients_ - length * step;
       const double gained = current - next;
       current = next;
       if (gained < 1e-9) break;
     }
   }
 
-  // The logarithm of the odds that a sample is of the first set.
-  Tensor log_odds(const Tensor& scores) const { return inputs(scores).mv(slopes_); }
+  // Log odds that a sample is of the first set.
+  Tensor log_odds(const Tensor& scores) const { return inputs(scores).mv(coefficients_); }
 
  private:
   Tensor inputs(const Tensor& scores) const {
     return at::cat({torch::ones({scores.size(0), 1}, torch::kFloat64), (scores - shift_) / scale_}, 1);
   }
 
-  Tensor shift_, scale_, slopes_;
+  Tensor shift_, scale_, coefficients_;
 };
 
-// log odds, double [n], each from judges and a combination of them that have not learned from the sample.
+// Log odds, double [n], each from scores and a combination that were not fitted on that sample.
 Tensor held_out_log_odds(const TwoSets& sets, int64_t folds, uint64_t seed) {
   const Tensor fold = folds_of(sets, folds, seed);
   std::vector<Tensor> inside, outside;
@@ -126,21 +127,21 @@ Tensor held_out_log_odds(const TwoSets& sets, int64_t folds, uint64_t seed) {
   }
   Tensor scores;
   for (int64_t k = 0; k < folds; ++k) {
-    const Discriminator judges(sets.rows(outside[k]));
-    const Tensor own = judges.scores(sets.features.index_select(0, inside[k]));
+    const Discriminator discriminator(sets.rows(outside[k]));
+    const Tensor own = discriminator.scores(sets.features.index_select(0, inside[k]));
     if (!scores.defined()) scores = torch::empty({fold.size(0), own.size(1)}, torch::kFloat64);
     scores.index_copy_(0, inside[k], own);
   }
   const Tensor log_odds = torch::empty({fold.size(0)}, torch::kFloat64);
   for (int64_t k = 0; k < folds; ++k) {
-    const JudgeCombination combination(scores.index_select(0, outside[k]), sets.first.index_select(0, outside[k]));
+    const ScoreCombination combination(scores.index_select(0, outside[k]), sets.first.index_select(0, outside[k]));
     log_odds.index_copy_(0, inside[k], combination.log_odds(scores.index_select(0, inside[k])));
   }
   return log_odds;
 }
 
-// E_P[g] - ln E_Q[e^g] for independent sets. The second term by Bennett's acceptance ratio: it is the offset b at which
-// as many of P are taken for Q as of Q for P, and varies far less than a mean of e^g.
+// E_P[g] - ln E_Q[e^g] for independent sets. The second term uses Bennett's acceptance ratio: it is the offset at which
+// as many samples of P are taken for Q as of Q for P, and has a much lower variance than a mean of e^g.
 Pass between(const Tensor& log_odds, const Tensor& first) {
   const Tensor p = log_odds.index({first});
   const Tensor q = log_odds.index({first.logical_not()});
@@ -162,7 +163,7 @@ Pass between(const Tensor& log_odds, const Tensor& first) {
   return pass;
 }
 
-// E_P[ln pi] - ln E_Q[pi] where the first set is a part of Q, all samples.
+// E_P[ln pi] - ln E_Q[pi], where P is the first set and Q all samples.
 Pass within(const Tensor& log_odds, const Tensor& first) {
   const Tensor logarithm = at::log_sigmoid(log_odds);
   const Tensor pi = log_odds.sigmoid();
@@ -176,11 +177,12 @@ Pass within(const Tensor& log_odds, const Tensor& first) {
   return pass;
 }
 
-// 1 / D is linear in 1 / samples; `few` had 1/2 and `many` 4/5 of them. A rise within the noise is no rise.
+// Extrapolates to infinitely many samples: 1 / D is linear in 1 / samples, with 1/2 of them in `few` and 4/5 in `many`.
+// Differences within the sampling error are ignored.
 double extrapolated(const Pass& few, const Pass& many) {
   if (few.value < 3 * many.error || many.value <= few.value) return many.value;
   const double shortfall = (many.value / few.value - 1) * 5 / 3;
-  return many.value / std::max(1 - shortfall, 1 / kMostExtrapolation);
+  return many.value / std::max(1 - shortfall, 1 / kMaxExtrapolation);
 }
 
 template <typename Measure>
@@ -202,8 +204,8 @@ std::optional<Divergence> estimate(const TwoSets& unordered, double cap, uint64_
 }  // namespace
 
 std::optional<Divergence> divergence_between(const Tensor& p, const Tensor& q, uint64_t seed) {
-  TRIBUTARY_CHECK(p.dim() == 2 && q.dim() == 2 && p.size(1) == q.size(1), "{} against {} dimensions", p.size(-1),
-                  q.size(-1));
+  TRIBUTARY_CHECK(p.dim() == 2 && q.dim() == 2 && p.size(1) == q.size(1), "features of {} and {} dimensions",
+                  p.size(-1), q.size(-1));
   const int64_t a = p.size(0), b = q.size(0);
   if (std::min(a, b) < kFewestForDivergence) return {};
   TwoSets sets;
@@ -216,7 +218,7 @@ std::optional<Divergence> divergence_of_subset(const Tensor& features, const Ten
                                                uint64_t seed) {
   const int64_t n = features.size(0);
   TRIBUTARY_CHECK(features.dim() == 2 && member.numel() == n && (!group.defined() || group.numel() == n),
-                  "{} samples, {} marks", n, member.numel());
+                  "{} samples but {} membership flags", n, member.numel());
   const Tensor first = member.to(torch::kCPU, torch::kBool).contiguous();
   const int64_t members = first.sum().item<int64_t>();
   if (members < kFewestForDivergence) return {};

@@ -1,20 +1,19 @@
-// The Kullback-Leibler divergence D(P || Q) between two sets of features, in nats, from samples alone.
+// Estimates the Kullback-Leibler divergence D(P || Q) between two sets of features, in nats, from samples.
 //
 // The misalignment term of the bound (Eq. 2) is such a divergence. It is estimated by how well the sets can be told
-// apart: judges (discriminator.h) are learned on some folds of the samples, combined by a logistic regression on
-// others, and asked about folds that neither has seen, so that what they have only memorised counts nothing. The
-// logarithm g of the density ratio that results gives E_P[g] - ln E_Q[e^g], which no g can raise above D(P || Q)
-// (Donsker and Varadhan, Eq. 17).
+// apart: scores (discriminator.h) are fitted on some folds of the samples, combined by a logistic regression on others,
+// and evaluated on held-out folds, so that overfitting does not count. The resulting log density ratio g gives
+// E_P[g] - ln E_Q[e^g], which is at most D(P || Q) for any g (Donsker and Varadhan, Eq. 17).
 //
-// What is learned from samples falls short of that. So all is done twice, with half and with four fifths of the
-// samples to learn from, and extrapolated to unlimited ones, 1 / D being linear in 1 / samples where the shortfall is
-// noise in g. `held_out` is the estimate before that.
+// An estimate from finitely many samples falls short of that. The whole procedure therefore runs twice, with half and
+// with four fifths of the samples for fitting, and is extrapolated to infinitely many, because 1 / D is linear in
+// 1 / samples if the shortfall is noise in g. `held_out` is the estimate before extrapolation.
 //
-// Limits, measured in docs/bound.md. With 4,000 samples a set, Gaussian pairs in 2 to 64 dimensions come out within
-// 10 % from half a nat on, and within 20 % at a tenth of a nat. The exception is a small divergence that is spread over
-// all of a covariance in 64 dimensions: half a nat of that errs by 13 %, a tenth is missed. What the judges cannot
-// represent is not seen: the estimate then errs low. A divergence cannot be told from a larger one when no sample of Q
-// lies where P's do, hence the cap of ln b for b samples of Q.
+// Limits (measured in docs/bound.md): with 4,000 samples per set, Gaussian pairs in 2 to 64 dimensions are within 10 %
+// from half a nat on, and within 20 % at a tenth of a nat. The exception is a small divergence spread over the whole
+// covariance in 64 dimensions: half a nat has an error of 13 %, a tenth is missed. Differences that the scores cannot
+// represent are not seen, and the estimate errs low. If no sample of Q lies where P's do, the divergence cannot be
+// distinguished from a larger one, hence the cap of ln b for b samples of Q.
 #pragma once
 
 #include <cstdint>
@@ -25,26 +24,26 @@
 namespace tributary {
 
 struct Divergence {
-  double value = 0;     // nats, in [0, cap]; an estimate below zero is given as zero
-  double held_out = 0;  // the same before extrapolation, in [0, cap] too: errs low
-  double error = 0;     // standard error of `held_out` by the number of samples; the judges' shortcomings are not in it
-  double cap = 0;       // the most that `value` can be
+  double value = 0;     // nats, clamped to [0, cap]
+  double held_out = 0;  // the same before extrapolation, clamped to [0, cap]; errs low
+  double error = 0;     // standard error of `held_out` from sampling; does not include the bias of the scores
+  double cap = 0;       // upper limit of `value`
 };
 
-// Below this number in either set nothing is estimated.
+// Minimum number of samples per set.
 constexpr int64_t kFewestForDivergence = 50;
 
-// D(P || Q) from independent samples of P [a, d] and Q [b, d]; nothing where either has too few, or holds infinities or
-// NaN. The same samples in any order and the same seed give the same numbers, to the last bit on one machine. Runs on
-// one thread.
+// Estimates D(P || Q) from independent samples of P [a, d] and Q [b, d]. Returns nullopt if either has too few samples
+// or non-finite values. The result depends on samples and seed but not on their order, bit for bit on one machine. Runs
+// on one thread.
 std::optional<Divergence> divergence_between(const Tensor& p, const Tensor& q, uint64_t seed = 1);
 
-// D(P || Q) where Q are all of `features` [n, d] and P those N of them that `member`, bool [n], marks: the confident
-// samples and the target set. Then dP/dQ = pi(x) n / N with pi(x) the probability that a sample at x is a member, so
-// D(P || Q) = ln(n / N) + E_P[ln pi] and never exceeds ln(n / N), the cap. It is the cap where membership is a function
-// of the features. All members: exactly zero. Too few members, too few others, or no numbers: nothing.
-// `group`, int64 [n] or undefined, may name every sample's class (-1: none), which helps the judges where features
-// form clusters. It is used to learn from, never to judge by.
+// Estimates D(P || Q) for a subset: Q is all of `features` [n, d], P the N rows that `member`, bool [n], marks (target
+// set and confident samples). With pi(x) the probability that a sample at x is a member, dP/dQ = pi(x) n / N, so
+// D(P || Q) = ln(n / N) + E_P[ln pi]. It is at most ln(n / N), the cap, and equals it if membership is a function of
+// the features. Returns exactly zero if all rows are members, and nullopt for too few members, too few others or
+// non-finite features. `group`, int64 [n] or undefined, is the class of every sample (-1: none), which helps if
+// features form clusters; it is used for fitting only, not for evaluation.
 std::optional<Divergence> divergence_of_subset(const Tensor& features, const Tensor& member, const Tensor& group = {},
                                                uint64_t seed = 1);
 

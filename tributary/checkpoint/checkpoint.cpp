@@ -20,16 +20,16 @@ constexpr std::pair<torch::ScalarType, DType> kTypes[] = {{torch::kFloat32, DTyp
 DType type_of(const NamedTensor& tensor) {
   for (const auto& [scalar, type] : kTypes)
     if (tensor.value.scalar_type() == scalar) return type;
-  TRIBUTARY_CHECK(false, "{} has a type that snapshots do not keep", tensor.name);
+  TRIBUTARY_CHECK(false, "checkpoints cannot store the dtype of {}", tensor.name);
 }
 
 torch::ScalarType type_of(const TensorEntry& entry, const std::string& path) {
   for (const auto& [scalar, type] : kTypes)
     if (entry.dtype == type) return scalar;
-  input_error("{}: {} has type {}, which no checkpoint has", path, entry.name, name_of(entry.dtype));
+  input_error("{} is not a checkpoint: {} has dtype {}", path, entry.name, name_of(entry.dtype));
 }
 
-// Over the facts and every tensor, name and bytes, in the order of their names.
+// CRC-32 over the facts and the name and bytes of every tensor, in the order of their names.
 std::string checksum(const std::string& facts, std::vector<TensorEntry> entries) {
   std::sort(entries.begin(), entries.end(),
             [](const TensorEntry& one, const TensorEntry& other) { return one.name < other.name; });
@@ -47,7 +47,7 @@ std::string checksum(const std::string& facts, std::vector<TensorEntry> entries)
 
 const std::string& metadata_of(const SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata().find(key);
-  if (found == file.metadata().end()) input_error("{} is no checkpoint (no '{}' in it)", file.name(), key);
+  if (found == file.metadata().end()) input_error("{} is not a checkpoint (no '{}' in its metadata)", file.name(), key);
   return found->second;
 }
 
@@ -68,7 +68,8 @@ const Tensor* Checkpoint::find(const std::string& name) const {
 
 const Tensor& Checkpoint::at(const std::string& name) const {
   const Tensor* const found = find(name);
-  if (!found) input_error("the checkpoint has no {}: it is of other work; start over with --restart", name);
+  if (!found)
+    input_error("the checkpoint has no tensor {}, so it belongs to another run; start over with --restart", name);
   return *found;
 }
 
@@ -80,15 +81,15 @@ void Checkpoint::restore(const std::string& prefix, const NamedTensors& into) co
     const auto found = known.find(prefix + tensor.name);
     if (found == known.end() || found->second->sizes() != tensor.value.sizes() ||
         found->second->scalar_type() != tensor.value.scalar_type())
-      input_error("the checkpoint does not fit these models and pictures ({}{}); start over with --restart", prefix,
-                  tensor.name);
+      input_error("the checkpoint does not match these models and pictures (tensor {}{}); start over with --restart",
+                  prefix, tensor.name);
     tensor.value.detach().copy_(*found->second);
   }
 }
 
 int64_t Checkpoint::integer(const char* fact) const {
   if (!facts.contains(fact) || !facts[fact].is_number_integer())
-    input_error("the checkpoint does not say its {}; start over with --restart", fact);
+    input_error("the checkpoint has no integer '{}'; start over with --restart", fact);
   return facts[fact];
 }
 
@@ -103,14 +104,14 @@ NamedTensors joined_state(std::initializer_list<std::pair<std::string, NamedTens
 }
 
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
-  std::vector<Tensor> kept;
+  std::vector<Tensor> on_host;
   std::vector<TensorEntry> entries;
   for (const NamedTensor& tensor : checkpoint.tensors) {
-    kept.push_back(tensor.value.detach().cpu().contiguous());
+    on_host.push_back(tensor.value.detach().cpu().contiguous());
     entries.push_back({tensor.name,
                        type_of(tensor),
-                       kept.back().sizes().vec(),
-                       {static_cast<const uint8_t*>(kept.back().data_ptr()), kept.back().nbytes()}});
+                       on_host.back().sizes().vec(),
+                       {static_cast<const uint8_t*>(on_host.back().data_ptr()), on_host.back().nbytes()}});
   }
   const std::string facts = checkpoint.facts.dump();
   write_safetensors(path, entries, {{"facts", facts}, {"checksum", checksum(facts, entries)}});
@@ -120,10 +121,10 @@ Checkpoint read_checkpoint(const std::string& path) {
   const SafetensorsFile file = SafetensorsFile::read(path);
   const std::string facts = metadata_of(file, "facts");
   if (checksum(facts, file.entries()) != metadata_of(file, "checksum"))
-    input_error("{} is damaged: its checksum is another", path);
+    input_error("{} is damaged: its checksum does not match", path);
   Checkpoint checkpoint;
   checkpoint.facts = nlohmann::json::parse(facts, nullptr, /*allow_exceptions=*/false);
-  if (!checkpoint.facts.is_object()) input_error("{} is damaged: its facts are no object", path);
+  if (!checkpoint.facts.is_object()) input_error("{} is damaged: its facts are not a JSON object", path);
   for (const TensorEntry& entry : file.entries()) {
     const Tensor value = torch::empty(entry.shape, type_of(entry, path));
     if (!entry.data.empty()) std::memcpy(value.data_ptr(), entry.data.data(), entry.data.size());

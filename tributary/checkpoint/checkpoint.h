@@ -1,7 +1,7 @@
-// Work in the middle of its course, kept so that it can go on as if nothing had happened.
+// A checkpoint: the state from which interrupted training resumes with bit-identical results.
 //
-// A snapshot is everything that the coming steps depend on: tensors by name and a few facts. Random numbers are not in
-// it, because they belong to the number of a step and not to what was drawn before (base/random.h).
+// It holds everything that later steps depend on: named tensors and a few facts. It stores no generator state, because
+// random streams are keyed by the step number and not by earlier draws (base/random.h).
 #pragma once
 
 #include <initializer_list>
@@ -14,26 +14,27 @@
 namespace tributary {
 
 struct Checkpoint {
-  nlohmann::json facts;
-  NamedTensors tensors;
+  nlohmann::json facts;  // an object
+  NamedTensors tensors;  // float32, float64, int64 or bool
 
-  // Adds tensors under `prefix`.
+  // Appends tensors, with `prefix` prepended to their names.
   void add(const std::string& prefix, const NamedTensors& more);
-  // Null where there is none.
+  // Returns null if there is no tensor of that name; at() throws an InputError.
   const Tensor* find(const std::string& name) const;
   const Tensor& at(const std::string& name) const;
-  // Copies the tensors under `prefix` into those of the same names, which stay where they are. An InputError where one
-  // is missing or of another shape or type: the snapshot is of other work.
+  // Copies the tensor `prefix` + name into each tensor of `into`, in place and on its device. Throws an InputError if
+  // one is missing or has another shape or dtype, i.e. if the checkpoint is of another run.
   void restore(const std::string& prefix, const NamedTensors& into) const;
+  // Throws an InputError if the fact is missing or not an integer.
   int64_t integer(const char* fact) const;
 };
 
-// Tensors of several parts, each under its name: "part.tensor".
+// Concatenates the tensors of several parts, renamed to "part.tensor".
 NamedTensors joined_state(std::initializer_list<std::pair<std::string, NamedTensors>> parts);
 
-// As safetensors with a checksum over everything, written in one piece or not at all.
+// Writes a safetensors file with a checksum over its whole content, atomically.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
-// An InputError says what is wrong with the file.
+// Throws an InputError if the file is damaged or not a checkpoint.
 Checkpoint read_checkpoint(const std::string& path);
 
 }  // namespace tributary

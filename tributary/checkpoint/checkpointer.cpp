@@ -25,11 +25,10 @@ std::chrono::steady_clock::duration seconds(double count) {
 
 void declare(OptionTable& table, CheckpointOptions& options) {
   const std::string section = "checkpoint";
-  table
-      .number(section, "save_every", &options.every, 0, 1e6,
-              "seconds from one checkpoint to the next; 0 saves after every step")
+  table.number(section, "save_every", &options.every, 0, 1e6, "seconds between checkpoints; 0 saves after every step")
       .transient();
-  table.flag(section, "restart", &options.restart, "start over, whatever an interrupted run left").transient();
+  table.flag(section, "restart", &options.restart, "start over and ignore the checkpoint of an interrupted run")
+      .transient();
 }
 
 CheckpointFolder::CheckpointFolder(std::string folder, const CheckpointOptions& options)
@@ -76,16 +75,16 @@ const Checkpoint* CheckpointFolder::found() {
       }
     }
     if (!found_ && !damage.empty())
-      work_error("no checkpoint in {} can be read ({}); start over with --restart", folder_, damage);
-    if (!damage.empty()) std::cerr << fmt::format("tributary: {}; the checkpoint before it is taken instead\n", damage);
+      work_error("all checkpoints in {} are damaged ({}); start over with --restart", folder_, damage);
+    if (!damage.empty()) std::cerr << fmt::format("tributary: {}; resuming from the previous checkpoint\n", damage);
   }
   return found_ ? &*found_ : nullptr;
 }
 
 bool CheckpointFolder::due() {
   const Clock::time_point now = Clock::now();
-  if (now >= next_look_) {
-    next_look_ = now + std::chrono::seconds(1);
+  if (now >= next_check_) {
+    next_check_ = now + std::chrono::seconds(1);
     require_memory(available_memory());
   }
   return now >= due_;
@@ -99,8 +98,8 @@ void CheckpointFolder::pass(const Take& take) {
 }
 
 void CheckpointFolder::keep(const Take& take) {
-  found_.reset();  // whoever goes on from it has done so
-  // A large state takes seconds to write: never more than a twentieth of the time.
+  found_.reset();  // the caller has restored it by now; free its memory
+  // A large state takes seconds to write: spend at most a twentieth of the run time on it.
   constexpr double kShare = 20;
   const Clock::time_point start = Clock::now();
   Checkpoint checkpoint = take();
@@ -116,7 +115,7 @@ void CheckpointFolder::keep(const Take& take) {
 }
 
 std::string CheckpointFolder::interrupted_message() const {
-  return fmt::format("interrupted; the state is kept in {}, and the same command goes on from there", folder_);
+  return fmt::format("interrupted; run the same command again to resume from {}", folder_);
 }
 
 FileCheckpoints::FileCheckpoints(const std::string& file, const std::string& config, const CheckpointOptions& options)
@@ -126,12 +125,12 @@ FileCheckpoints::FileCheckpoints(const std::string& file, const std::string& con
   remove_leftovers(fs::absolute(file).parent_path().string());
   folder_.clean();
   folder_.on_save([config](Checkpoint& checkpoint) { checkpoint.facts["config"] = config; });
-  const Checkpoint* const left_off = folder_.found();
-  if (!left_off) return;
-  const auto lines = differences(left_off->facts.value("config", ""), config);
+  const Checkpoint* const interrupted = folder_.found();
+  if (!interrupted) return;
+  const auto lines = differences(interrupted->facts.value("config", ""), config);
   if (!lines.empty())
-    input_error("{} holds other work that was interrupted ({}); give another --out, or say --restart", path_,
-                fmt::join(lines, "; "));
+    input_error("{} belongs to an interrupted run with other options ({}); choose another --out or add --restart",
+                path_, fmt::join(lines, "; "));
 }
 
 FileCheckpoints::~FileCheckpoints() {

@@ -1,8 +1,8 @@
-// Where long work keeps its snapshots, and goes on from.
+// Saves checkpoints during long computations and finds them on resume.
 //
-// Work calls `pass` between its steps: a snapshot is taken when it is time for one, or when a signal asks the program
-// to stop (base/interrupt.h). Whatever takes long and changes nothing, such as an evaluation, runs within `during`, so
-// that it can be broken off.
+// Training loops call `pass` between steps. It saves a checkpoint when one is due or when a signal asks the program to
+// stop (base/interrupt.h). Long computations that change no state, such as an evaluation, run within `during`, so that
+// they can be interrupted at any point.
 #pragma once
 
 #include <chrono>
@@ -18,21 +18,22 @@
 
 namespace tributary {
 
-// Keeps nothing: for work that cannot be interrupted, or is short.
+// The base class saves nothing: for computations that are short or cannot be resumed.
 class Checkpointer {
  public:
   using Take = std::function<Checkpoint()>;
   virtual ~Checkpointer() = default;
 
-  // Where interrupted work left off; null where it begins.
+  // The checkpoint to resume from; null for a fresh start.
   virtual const Checkpoint* found() { return nullptr; }
-  // Between two steps. Throws `Interrupted` once a signal came, when the state is kept.
+  // Call between two steps. After a signal, saves a checkpoint and throws `Interrupted`.
   virtual void pass(const Take&) { check_interrupt(); }
+  // Saves a checkpoint now.
   virtual void keep(const Take&) {}
-  // What to tell a user whose work was interrupted.
+  // The message for the user after an interruption.
   virtual std::string interrupted_message() const { return "interrupted"; }
 
-  // Does `work`, which changes nothing of what `take` takes, so that it can be broken off and done again.
+  // Runs `work`, which must not change the state that `take` returns. If interrupted, saves that state and rethrows.
   template <typename Work>
   auto during(const Take& take, Work work) {
     try {
@@ -45,36 +46,36 @@ class Checkpointer {
 };
 
 struct CheckpointOptions {
-  double every = 120;    // seconds from one to the next; 0: after every step
-  bool restart = false;  // forgets what there is
+  double every = 120;    // seconds between checkpoints; 0: after every step
+  bool restart = false;  // ignore existing checkpoints
 };
-// Both are transient: they do not make a run another one.
+// Both options are transient: a run may be resumed with other values.
 void declare(OptionTable& table, CheckpointOptions& options);
 
-// In a folder of their own, two files that are written by turns: while one is written the other is whole, and is what
-// counts if that comes to nothing.
+// Checkpoints in a folder. Two files are written alternately, so that one stays valid if writing the other fails.
 class CheckpointFolder : public Checkpointer {
  public:
-  // What others add to every snapshot.
+  // Callback that adds to every checkpoint before it is written.
   using Complete = std::function<void(Checkpoint&)>;
 
   CheckpointFolder(std::string folder, const CheckpointOptions& options);
-  // Removes what a killed process left behind half-written, and everything if the work starts over. The folder must not
-  // be in use by another process.
+  // Removes temporary files of a killed process, and all checkpoints if `restart` is set. No other process may use the
+  // folder.
   void clean() const;
 
-  // The latest that is whole; a WorkError where there are some and none is.
+  // The latest valid checkpoint, null if there is none. Throws a WorkError if all existing checkpoints are damaged.
   const Checkpoint* found() override;
   void pass(const Take& take) override;
   void keep(const Take& take) override;
   std::string interrupted_message() const override;
-  // Whether it is time for the next. An error where the machine's memory is about to end.
+  // Whether the next checkpoint is due. Throws if the machine is about to run out of memory.
   bool due();
-  // Looks anew at what there is, after work that was given up.
+  // Forgets the loaded checkpoint and the restart option, so that found() reads the folder again: for a retry within
+  // the same process.
   void rescan();
   void on_save(Complete complete) { complete_ = std::move(complete); }
 
-  // When the work is done.
+  // Deletes the folder and its checkpoints, after the run has finished.
   void remove() const;
 
  private:
@@ -86,24 +87,25 @@ class CheckpointFolder : public Checkpointer {
   Complete complete_;
   bool looked_ = false;
   std::optional<Checkpoint> found_;
-  int64_t number_ = 0;  // of the latest
+  int64_t number_ = 0;  // of the latest checkpoint
   int next_slot_ = 0;
-  Clock::time_point due_, next_look_;  // for the next snapshot, and at the memory that is left
+  Clock::time_point due_;         // time of the next checkpoint
+  Clock::time_point next_check_;  // time of the next check of available memory
 };
 
-// The snapshots of work whose result is one file, in the folder FILE.checkpoint beside it while the work goes on, for
-// one process at a time.
+// Checkpoints of a command whose result is one file, in the folder FILE.checkpoint, which exists and is locked while
+// the command runs.
 class FileCheckpoints {
  public:
-  // `config` says what work it is: an InputError shows how that of an interrupted one differs.
+  // `config` identifies the run. Throws an InputError with the differences if FILE.checkpoint has another config.
   FileCheckpoints(const std::string& file, const std::string& config, const CheckpointOptions& options);
-  // Leaves no folder where nothing was kept.
+  // Removes the folder if it is empty.
   ~FileCheckpoints();
   FileCheckpoints(const FileCheckpoints&) = delete;
   FileCheckpoints& operator=(const FileCheckpoints&) = delete;
 
   CheckpointFolder& checkpointer() { return folder_; }
-  // When the file is written.
+  // Deletes the checkpoints; call after FILE is written.
   void finish();
 
  private:

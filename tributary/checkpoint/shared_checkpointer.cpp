@@ -7,7 +7,7 @@
 namespace tributary {
 namespace {
 
-// Everything of a snapshot but the values of its tensors.
+// A checkpoint without the values of its tensors, as JSON; empty for null.
 std::string outline_of(const Checkpoint* checkpoint) {
   if (!checkpoint) return "";
   nlohmann::json outline = {{"facts", checkpoint->facts}, {"tensors", nlohmann::json::array()}};
@@ -20,7 +20,7 @@ std::string outline_of(const Checkpoint* checkpoint) {
 
 }  // namespace
 
-std::string agreed_text(Communicator& comm, const std::string& own) {
+std::string broadcast_text(Communicator& comm, const std::string& own) {
   Tensor length = torch::tensor({static_cast<int64_t>(own.size())}, torch::kInt64);
   comm.broadcast(length, 0);
   const auto bytes = length.item<int64_t>();
@@ -37,7 +37,7 @@ SharedCheckpointer::SharedCheckpointer(Communicator& comm, CheckpointFolder* fol
 const Checkpoint* SharedCheckpointer::found() {
   const Checkpoint* const own = folder_ ? folder_->found() : nullptr;
   if (std::exchange(looked_, true)) return folder_ ? own : received_ ? &*received_ : nullptr;
-  const std::string outline = agreed_text(comm_, outline_of(own));
+  const std::string outline = broadcast_text(comm_, outline_of(own));
   if (outline.empty()) return nullptr;
   if (own) {
     for (const NamedTensor& tensor : own->tensors) {

@@ -1,7 +1,7 @@
-// Checkpointer of work that several ranks do together.
+// Checkpointer of distributed runs.
 //
-// All of them take one at the same place; the first rank writes it, and hands what it finds to the others. A snapshot
-// says nothing of the ranks, so any number of them goes on from it.
+// All ranks take a checkpoint at the same step. Rank 0 writes it, and on resume reads it and broadcasts it. A
+// checkpoint does not depend on the number of ranks, so a run may resume with any number.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace tributary {
 
 class SharedCheckpointer : public Checkpointer {
  public:
-  // `folder` is the first rank's; null on the others. `options` are equal on all.
+  // `folder` is non-null on rank 0 only. `options` must be equal on all ranks.
   SharedCheckpointer(Communicator& comm, CheckpointFolder* folder, const CheckpointOptions& options);
 
   const Checkpoint* found() override;
@@ -29,7 +29,7 @@ class SharedCheckpointer : public Checkpointer {
   std::optional<Checkpoint> received_;
 };
 
-// What the first rank knows, on all of them; `own` counts there only.
-std::string agreed_text(Communicator& comm, const std::string& own);
+// Broadcasts a string from rank 0; `own` is ignored on the other ranks.
+std::string broadcast_text(Communicator& comm, const std::string& own);
 
 }  // namespace tributary

@@ -5,8 +5,8 @@
 namespace tributary {
 
 void Communicator::barrier() {
-  Tensor nothing = torch::zeros({1}, torch::kFloat32);
-  sum(nothing);
+  Tensor token = torch::zeros({1}, torch::kFloat32);
+  all_reduce(token);
 }
 
 Tensor flat_view(const Tensor& tensor) {
@@ -18,16 +18,16 @@ Shard shard_of(int64_t count, int64_t rank, int64_t size) {
 }
 
 Tensor gather_rows(Communicator& comm, const Tensor& own, int64_t total) {
-  const Shard share = shard_of(total, comm);
-  TRIBUTARY_CHECK(own.size(0) == share.count(), "{} rows where {} of {} belong to rank {}", own.size(0), share.count(),
-                  total, comm.rank());
+  const Shard shard = shard_of(total, comm);
+  TRIBUTARY_CHECK(own.size(0) == shard.count(), "rank {} holds {} rows, but its shard of {} rows has {}", comm.rank(),
+                  own.size(0), total, shard.count());
   if (comm.size() == 1) return own;
-  // Every rank brings as many rows as the one with the most.
+  // Pad every shard to the size of the largest, because all_gather needs equal shapes.
   const int64_t most = (total + comm.size() - 1) / comm.size();
   Tensor padded = own.contiguous();
-  if (share.count() < most) {
+  if (shard.count() < most) {
     std::vector<int64_t> shape = own.sizes().vec();
-    shape[0] = most - share.count();
+    shape[0] = most - shard.count();
     padded = at::cat({padded, torch::zeros(shape, own.options())});
   }
   const Tensor all = comm.all_gather(padded);

@@ -1,8 +1,7 @@
-// Communicator that ask one another, about twice a second, whether to stop or to keep their state.
+// Agreement between ranks, about twice a second, on whether to stop or to save a checkpoint.
 //
-// A signal reaches ranks at different moments, and clocks differ. Whatever follows from either must be done by all of
-// them at the same place in their work, so they decide together; often enough for a person who waits, and seldom enough
-// to cost nothing.
+// Signals reach ranks at different times, and clocks differ, but all ranks must stop or save at the same step. They
+// therefore exchange their state in a collective call: often enough for interactive use, rarely enough to cost nothing.
 #pragma once
 
 #include <chrono>
@@ -15,16 +14,17 @@ namespace tributary {
 
 class Consensus {
  public:
-  // `always`: at every call.
+  // `always`: exchange at every call instead of about twice a second.
   explicit Consensus(Communicator& comm, bool always = false) : comm_(comm), always_(always) {}
 
   struct Decision {
-    int signal = 0;       // that has reached one of them; 0: none
-    bool wanted = false;  // what the first rank wishes
+    int signal = 0;       // signal that some rank has received; 0: none
+    bool wanted = false;  // result of `wish` on rank 0
   };
-  // To be called by all ranks at the same places; nothing where it is not time to ask.
+  // Must be called by all ranks at the same steps. Returns nullopt, without communication, if no exchange is due. Only
+  // rank 0 evaluates `wish`.
   std::optional<Decision> ask(const std::function<bool()>& wish);
-  // Throws `Interrupted` on all ranks once a signal came to one of them.
+  // Throws `Interrupted` on all ranks if some rank has received a signal.
   void check_interrupt();
 
  private:

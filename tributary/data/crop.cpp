@@ -11,7 +11,7 @@
 namespace tributary {
 namespace {
 
-Picture crops(const Picture& picture, int top, int left, int size) {
+Picture crop_square(const Picture& picture, int top, int left, int size) {
   Picture part{size, size, std::vector<uint8_t>(static_cast<size_t>(3) * size * size)};
   for (int y = 0; y < size; ++y)
     std::memcpy(part.rgb.data() + part.row_bytes() * y,
@@ -31,8 +31,8 @@ Picture preprocessed(Picture picture, const Preprocessing& preprocessing) {
     return resize_bilinear(picture, preprocessing.resize, preprocessing.resize);
   const int shorter = std::min(picture.height, picture.width);
   const int longer = std::max(picture.height, picture.width);
-  constexpr int kMostAspect = 100;
-  if (longer / shorter >= kMostAspect) throw PictureError("a strip of more than 1 to 100, whose aspect cannot be kept");
+  constexpr int kMaxAspect = 100;
+  if (longer / shorter >= kMaxAspect) throw PictureError("aspect ratio above 100, which keep_aspect does not support");
   const auto scaled = [&](int side) {
     return side == shorter
                ? preprocessing.resize
@@ -44,7 +44,7 @@ Picture preprocessed(Picture picture, const Preprocessing& preprocessing) {
         centre_offset(length, preprocessing.size) - centre_offset(preprocessing.resize, preprocessing.size);
     return std::clamp(wanted, 0, length - preprocessing.resize);
   };
-  return crops(resized, offset(resized.height), offset(resized.width), preprocessing.resize);
+  return crop_square(resized, offset(resized.height), offset(resized.width), preprocessing.resize);
 }
 
 void decode_preprocessed(std::span<const uint8_t> bytes, const Preprocessing& preprocessing, const DecodeLimits& limits,

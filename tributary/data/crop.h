@@ -1,4 +1,4 @@
-// A picture brought to the square that the networks are shown a part of.
+// Resizes and crops pictures to the square that is kept in memory (base/preprocessing.h).
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace tributary {
 
-// `preprocessing.resize` pixels wide and high, resized as Pillow does it. Where the aspect is kept, the shorter side is
-// resized as torchvision's Resize does it and the part around the middle is cut out, such that its own middle of
-// `preprocessing.size` is what torchvision's CenterCrop would take.
+// Returns a square of `preprocessing.resize` pixels, resized as in Pillow. With `keep_aspect`, the shorter side is
+// resized as in torchvision's Resize, and the crop is placed such that its own centre crop of `preprocessing.size`
+// equals torchvision's CenterCrop of the whole picture.
 Picture preprocessed(Picture picture, const Preprocessing& preprocessing);
 
-// The picture in a file's `bytes`, framed, at `to`. Each thread takes the same memory for it again and again.
+// Decodes `bytes`, preprocesses the picture and writes its pixels to `to`. Reuses one buffer per thread.
 void decode_preprocessed(std::span<const uint8_t> bytes, const Preprocessing& preprocessing, const DecodeLimits& limits,
                          uint8_t* to);
 
-// The first row or column of the middle `size` of `length`, rounded as torchvision's CenterCrop rounds it.
+// The first row or column of a centre crop of `size` from `length`, rounded as in torchvision's CenterCrop.
 int centre_offset(int length, int size);
 
 }  // namespace tributary

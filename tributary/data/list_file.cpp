@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kBlank = " \t\r\f\v";
 constexpr std::string_view kLabelsEnding = "_labels.txt";
-constexpr int64_t kMaxClasses = 1'000'000;  // a larger label is a mistake, not a class
+constexpr int64_t kMaxClasses = 1'000'000;  // a larger label is an error
 
 std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(kBlank);
@@ -26,7 +26,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-// Digits only; anything above kMaxClasses reads as kMaxClasses.
+// Parses digits; larger values become kMaxClasses.
 std::optional<int64_t> label_of(std::string_view word) {
   if (word.empty()) return std::nullopt;
   int64_t value = 0;
@@ -37,12 +37,11 @@ std::optional<int64_t> label_of(std::string_view word) {
   return value;
 }
 
-// A list file being read, for paths and messages.
 struct ListFile {
   std::string path;
   std::string root;
 
-  // Where a picture of the list lies, or nothing if it is not there.
+  // The path of a picture of the list; nullopt if it does not exist.
   std::optional<std::string> find(std::string_view name) const {
     const fs::path relative(name);
     if (relative.is_absolute()) return existing(relative);
@@ -64,25 +63,25 @@ struct ListFile {
 
   std::string searched() const {
     if (!root.empty()) return "under " + root;
-    return "beside the list and in the working folder";
+    return "in the folder of the list and in the working folder";
   }
 };
 
 ListedPicture parse_line(const ListFile& list, int64_t number, std::string_view line) {
   const size_t space = line.find_last_of(kBlank);
   const auto label = space == std::string_view::npos ? std::nullopt : label_of(line.substr(space + 1));
-  // A file of the line's whole name wins: "scan 3" may be a picture called so.
+  // The whole line takes precedence: a picture may be called "scan 3".
   if (auto found = list.find(line)) return {std::string(line), *found, -1};
   std::string_view name = line;
   if (label) {
     name = trimmed(line.substr(0, space));
     if (auto found = list.find(name)) return {std::string(name), *found, *label};
   }
-  input_error("{} line {} names {}, which is not there (looked {}); correct the list or the root folder", list.path,
+  input_error("{} line {} names {}, which does not exist (searched {}); correct the list or the root folder", list.path,
               number, printable(name, 200), fs::path(name).is_absolute() ? "at this path" : list.searched());
 }
 
-// Calls visit(number, picture) for every line that names a picture.
+// Calls visit(line_number, picture) for every picture of the list.
 template <typename Visit>
 void for_each_picture(const ListFile& list, Visit visit) {
   std::ifstream file(list.path, std::ios::binary);
@@ -96,11 +95,11 @@ void for_each_picture(const ListFile& list, Visit visit) {
     line = trimmed(line);
     if (line.empty() || line.starts_with('#')) continue;
     if (line.find('\0') != std::string_view::npos)
-      input_error("{} line {} is not text; name a list with one picture a line", list.path, number);
+      input_error("{} line {} is not text; name a list with one picture per line", list.path, number);
     visit(number, parse_line(list, number, line));
     any = true;
   }
-  if (!any) input_error("{} lists no pictures; write one path a line", list.path);
+  if (!any) input_error("{} lists no pictures; write one path per line", list.path);
 }
 
 }  // namespace
@@ -121,12 +120,11 @@ Listing list_from_labelled_file(const std::string& file, const std::string& root
   int64_t largest = 0;
   for_each_picture({file, root}, [&](int64_t number, ListedPicture picture) {
     if (picture.label < 0)
-      input_error("{} line {} has no label behind {}; write the class index there", file, number,
-                  printable(picture.name, 200));
+      input_error("{} line {} has no label after {}; add the class index", file, number, printable(picture.name, 200));
     if (picture.label >= limit)
       input_error("{} line {} has label {}{} but {} {} classes, 0 .. {}; correct the list", file, number, picture.label,
-                  picture.label == kMaxClasses ? " or more" : "",
-                  expected.empty() ? "there can be at most" : "the model knows", limit, limit - 1);
+                  picture.label == kMaxClasses ? " or more" : "", expected.empty() ? "the limit is" : "the model knows",
+                  limit, limit - 1);
     largest = std::max(largest, picture.label);
     listing.pictures.push_back(std::move(picture));
   });

@@ -1,7 +1,7 @@
-// List files: text with one picture a line, and perhaps its label.
+// Reads list files: one picture per line, optionally with its label.
 //
-// The form in which Office-31, DomainNet and their relatives are published: paths relative to somebody's data folder,
-// a blank, the class index. Paths may hold blanks themselves, so a line is read with a look at what exists.
+// Office-31, DomainNet and others are published in this format: a path relative to a data folder, a space, the class
+// index. Paths may contain spaces, so parsing a line depends on which files exist.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@
 
 namespace tributary {
 
-// The pictures of a list file: lines `path` or `path label`, empty lines and lines that begin with # left out. The
-// label is the last word if that is a whole number and the line as a whole names no file. Relative paths are looked up
-// under `root`, or if that is empty beside the list file, for NAME_labels.txt in the folder NAME beside it (as MNIST-M
-// has it), and then in the working folder.
+// Reads lines `path` or `path label`; empty lines and lines that start with # are ignored. The label is the last word
+// if it is an integer and the whole line is not the name of a file. Relative paths are resolved against `root`. If that
+// is empty, they are searched in the folder of the list file, for NAME_labels.txt in its subfolder NAME (as in
+// MNIST-M), and in the working folder.
 Listing list_from_file(const std::string& file, const std::string& root);
 
-// As above with a label on every line, below expected.size(); without `expected` the classes are "0" .. the largest.
+// The same with a label on every line, less than expected.size(). If `expected` is empty, the classes are "0" .. the
+// largest label.
 Listing list_from_labelled_file(const std::string& file, const std::string& root,
                                 const std::vector<std::string>& expected);
 

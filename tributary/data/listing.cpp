@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace tributary {
 namespace {
 
-// The visible entries of a folder in the order of their names.
+// The entries of a folder without hidden ones, sorted by name.
 std::vector<fs::path> sorted_entries(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
@@ -36,7 +36,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-// Adds the pictures in and below `folder`. Links to folders are followed, except back to one that is being read.
+// Adds the pictures in `folder` and its subfolders. Follows links to folders, except for cycles.
 void add_pictures(const fs::path& folder, int64_t label, std::vector<fs::path>& open_folders,
                   std::vector<ListedPicture>& pictures) {
   std::error_code error;
@@ -57,7 +57,7 @@ std::string count_of(size_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-// The first few names, for a message.
+// The first few names, for error messages.
 std::string some_of(const std::vector<std::string>& names) {
   constexpr size_t kShown = 5;
   const size_t shown = std::min(kShown, names.size());
@@ -94,7 +94,7 @@ PathKind kind_of_path(const std::string& path) {
   const std::span<const char> bytes(start.data(), static_cast<size_t>(file.gcount()));
   if (looks_like_picture({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()})) return PathKind::kPicture;
   if (std::find(bytes.begin(), bytes.end(), '\0') != bytes.end())
-    input_error("{} is no picture, no IDX, .mat or tar file and no list of pictures; name one of these or a folder",
+    input_error("{} is not a picture, an IDX, .mat or tar file or a list of pictures; name one of these or a folder",
                 path);
   return PathKind::kList;
 }
@@ -114,7 +114,7 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
     if (is_folder(entry)) {
       folders.push_back(entry);
     } else if (looks_like_picture_name(entry.string())) {
-      input_error("{} lies outside of any class folder; move it to {}/CLASS/ or remove it", entry.string(), folder);
+      input_error("{} is outside of any class folder; move it to {}/CLASS/ or remove it", entry.string(), folder);
     }
   }
   if (folders.empty()) input_error("{} has no class folders; put the pictures of each class in a folder", folder);

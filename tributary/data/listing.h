@@ -1,8 +1,8 @@
-// Which pictures a path stands for, before any of them is opened.
+// Lists the pictures of a path without opening them.
 //
-// A person names a folder of class folders, a flat folder, a text file that lists pictures, a single picture, a file of
-// many or tar shards; this decides which of them it is and lists the pictures in an order that depends on names alone.
-// A folder gives the same order with labels and without, so that predictions line up with labels.
+// A path may be a folder of class folders, a flat folder, a list file, a single picture, a packed file or tar shards.
+// The order of the pictures depends on names only, and is the same with and without labels, so that predictions line up
+// with labels.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,29 @@ namespace tributary {
 enum class PathKind { kFolder, kPicture, kPacked, kList, kShards };
 
 struct ListedPicture {
-  std::string name;    // as given: the folder's path and below, or as the list has it
-  std::string path;    // where to open it
-  int64_t label = -1;  // class index, or -1 where nothing is known
+  std::string name;    // as given: below the folder's path, or as in the list
+  std::string path;    // of the file
+  int64_t label = -1;  // class index, or -1 if unknown
 };
 
 struct Listing {
   std::vector<ListedPicture> pictures;
-  std::vector<std::string> classes;  // empty where nothing is known
+  std::vector<std::string> classes;  // empty if unknown
 };
 
-// What a path is: by its kind on disk, its first bytes and its name. InputError if it does not exist or is none of
-// them.
+// Detects the kind of a path by its type on disk, its first bytes and its name. Throws an InputError if it does not
+// exist or is none of these kinds.
 PathKind kind_of_path(const std::string& path);
 
-// Every picture in a folder and the folders below it, sorted by path; hidden files and folders are left out.
+// All pictures in a folder and its subfolders, sorted by path, without hidden files and folders.
 Listing list_folder(const std::string& folder);
 
-// The pictures of a folder whose sub-folders are classes, in the order of list_folder. The classes are the folders'
-// names, sorted; or `expected`, which the names must then equal.
+// The pictures of a folder with one subfolder per class, in the order of list_folder. The classes are the sorted folder
+// names, or `expected`, which must then contain the same names.
 Listing list_class_folders(const std::string& folder, const std::vector<std::string>& expected);
 
-// An InputError that says how `found`, the classes of `path`, differ from `expected`, those of a model; their order
-// does not matter. `one` and `many` are what they are called: "class folder", "class folders".
+// Throws an InputError if `found`, the classes of `path`, differ from `expected`, the model's classes. Their order does
+// not matter. `one` and `many` name them in the message: "class folder", "class folders".
 void check_classes(const std::string& path, const char* one, const char* many, const std::vector<std::string>& found,
                    const std::vector<std::string>& expected);
 

@@ -24,7 +24,6 @@ void check_options(const LoadOptions& options) {
                   options.max_bad_share, options.max_pixels);
 }
 
-// A set without names and pictures.
 ImageSet empty_set(const LoadOptions& options) {
   ImageSet set;
   set.height = set.width = options.preprocessing.resize;
@@ -43,13 +42,13 @@ void allocate(ImageSet& set, int64_t count, const std::string& path) {
   try {
     set.pixels.resize(static_cast<size_t>(count * set.picture_bytes()));
   } catch (const std::exception&) {
-    work_error("{} pictures of {} at {} x {} need {:.1f} GB of memory, which this machine does not have; try --memory",
+    work_error("{} pictures of {} at {} x {} need {:.1f} GB, more than the available memory; set a smaller --memory",
                count, path, set.width, set.height, static_cast<double>(count * set.picture_bytes()) / 1e9);
   }
 }
 
 void decode_to(uint8_t* target, const PictureSource& source, int64_t index, const LoadOptions& options) {
-  thread_local std::vector<uint8_t> memory;  // the same block again and again is faster than a fresh one
+  thread_local std::vector<uint8_t> memory;  // reused, to avoid page faults
   const std::vector<uint8_t> file = source.read ? source.read(index) : std::vector<uint8_t>();
   Picture picture =
       preprocessed(source.decode(index, file, {options.max_pixels}, std::move(memory)), options.preprocessing);
@@ -57,9 +56,9 @@ void decode_to(uint8_t* target, const PictureSource& source, int64_t index, cons
   memory = std::move(picture.rgb);
 }
 
-// Calls decode(i) for every picture; what went wrong with those that cannot be read.
+// Calls decode(i) for every picture and returns the errors of those that cannot be read.
 template <typename Decode>
-std::vector<std::optional<std::string>> reasons_of(int64_t count, int threads, Decode decode) {
+std::vector<std::optional<std::string>> decode_errors(int64_t count, int threads, Decode decode) {
   std::vector<std::optional<std::string>> reasons(static_cast<size_t>(count));
   parallel_for(count, threads, [&](int64_t index) {
     check_interrupt();
@@ -72,8 +71,8 @@ std::vector<std::optional<std::string>> reasons_of(int64_t count, int threads, D
   return reasons;
 }
 
-// Reads the pictures `good` of a source one at a time, whenever asked. All of them could be read before. Copies of a
-// set share what this knows.
+// Returns a function that decodes the pictures `good` on demand. All of them have been decoded once before. Copies of a
+// set share its state.
 std::function<void(int64_t, uint8_t*)> reader_of(PictureSource source, std::vector<int64_t> good,
                                                  const std::string& path, const LoadOptions& options) {
   const auto shared = std::make_shared<const PictureSource>(std::move(source));
@@ -83,25 +82,25 @@ std::function<void(int64_t, uint8_t*)> reader_of(PictureSource source, std::vect
     try {
       decode_to(to, *shared, index, options);
     } catch (const PictureError& error) {
-      work_error("{} cannot be read any more ({}); leave the pictures alone while they are worked with",
+      work_error("{} can no longer be read ({}); do not change pictures during a run",
                  shared->path ? shared->path(index) : "a picture of " + path, error.what());
     }
   };
 }
 
-// Decodes what was found. Pictures that fail leave no gap, neither in the set nor in the labels.
+// Decodes all pictures. Skipped ones leave no gap in the set or in the labels.
 LabelledImages decode_all(const std::string& path, PictureSource source, const LoadOptions& options,
                           std::vector<SkippedPicture>* skipped) {
   const int64_t total = source.size();
   LabelledImages result{empty_set(options), {std::move(source.classes), {}}};
   ImageSet& set = result.images;
   const auto bytes = static_cast<size_t>(set.picture_bytes());
-  const bool kept = fits(total, set, options);
-  if (kept) allocate(set, total, path);
-  const auto reasons = reasons_of(total, options.threads, [&](int64_t index) {
-    thread_local std::vector<uint8_t> looked_at;
-    if (!kept) looked_at.resize(bytes);
-    decode_to(kept ? set.pixels.data() + index * set.picture_bytes() : looked_at.data(), source, index, options);
+  const bool in_memory = fits(total, set, options);
+  if (in_memory) allocate(set, total, path);
+  const auto reasons = decode_errors(total, options.threads, [&](int64_t index) {
+    thread_local std::vector<uint8_t> scratch;
+    if (!in_memory) scratch.resize(bytes);
+    decode_to(in_memory ? set.pixels.data() + index * set.picture_bytes() : scratch.data(), source, index, options);
   });
 
   std::vector<SkippedPicture> bad;
@@ -112,13 +111,13 @@ LabelledImages decode_all(const std::string& path, PictureSource source, const L
       bad.push_back({source.path ? source.path(index) : source.names[i], *reasons[i]});
       continue;
     }
-    if (kept && set.names.size() != i)
+    if (in_memory && set.names.size() != i)
       std::memcpy(set.pixels.data() + set.names.size() * bytes, set.pixels.data() + i * bytes, bytes);
-    if (!kept) good.push_back(index);
+    if (!in_memory) good.push_back(index);
     set.names.push_back(std::move(source.names[i]));
     if (!source.labels.empty()) result.labels.values.push_back(source.labels[i]);
   }
-  if (kept) {
+  if (in_memory) {
     set.pixels.resize(set.names.size() * bytes);
   } else {
     source.names = {};

@@ -1,9 +1,8 @@
-// From a path to pictures: decoded, resized, on all threads.
+// Loads the pictures of a path: decodes and preprocesses them on all threads.
 //
-// Adaptation passes over the target set many times; decoding is done once here, and what remains is a block of bytes.
-// A set too large for that is looked through once and then decoded anew whenever a picture is needed. A picture that
-// cannot be read is set aside with its reason, and the rest goes on; when too many are bad, something else is wrong and
-// the load stops.
+// Adaptation passes over the target set many times, so pictures are decoded once and kept in memory. A set that does
+// not fit is checked once and then decoded on demand. Unreadable pictures are skipped and reported; too many of them
+// are an error.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +17,26 @@
 namespace tributary {
 
 struct LoadOptions {
-  Preprocessing preprocessing;                     // in memory pictures are framing.resize pixels wide and high
-  int threads = 0;                                 // for decoding; 0: all of the machine
-  std::string root;                                // relative paths of list files begin here; empty: beside the list
-  double max_bad_share = 0.1;                      // more unreadable pictures than this share is an error
-  int64_t max_pixels = DecodeLimits{}.max_pixels;  // a larger picture is not decoded
-  int64_t memory = -1;                             // bytes of decoded pictures; -1: half of what the machine has free
-  int64_t gpu_memory = -1;                         // the same of a GPU
-  int64_t feature_memory = -1;                     // bytes of features in memory; -1: half of what the device has free
+  Preprocessing preprocessing;                     // pictures in memory have `resize` x `resize` pixels
+  int threads = 0;                                 // for decoding; 0: all
+  std::string root;                                // of relative paths in list files; empty: the folder of the list
+  double max_bad_share = 0.1;                      // a larger fraction of unreadable pictures is an error
+  int64_t max_pixels = DecodeLimits{}.max_pixels;  // larger pictures are skipped
+  int64_t memory = -1;                             // bytes for decoded pictures; -1: half of the available memory
+  int64_t gpu_memory = -1;                         // the same on a GPU
+  int64_t feature_memory = -1;                     // bytes for features; -1: half of the device's available memory
 };
 
-// The pictures of a folder (all levels; class folders mean nothing here), a list file, a picture file, an IDX images
-// file, a .mat file, the text of USPS or tar shards (shards.h). Those set aside are added to `skipped`, which may be
-// null. InputError if the path is none of these, holds no pictures or too many bad ones.
+// Loads a folder (recursively, ignoring class folders), a list file, a picture, an IDX images file, a .mat file, USPS
+// text or tar shards (archive/shard_index.h). Skipped pictures are added to `skipped`, which may be null. Throws an
+// InputError if the path is none of these, or has no pictures or too many unreadable ones.
 ImageSet load_images(const std::string& path, const LoadOptions& options,
                      std::vector<SkippedPicture>* skipped = nullptr);
 
-// The pictures and labels of a folder of class folders, a list file with labels, a file of many or shards. With
-// `expected_classes`, a model's, the labels are indices into those: class folders, and shards that name their classes,
-// must have exactly these names, numbers must be below their count. Without, the classes are the sorted folder names,
-// those of the shards or "0" .. the largest label.
+// Loads pictures and labels of class folders, a labelled list file, a packed file or shards. With `expected_classes` (a
+// model's), labels are indices into those: class folders and named classes of shards must have exactly these names, and
+// numeric labels must be less than their count. Without, the classes are the sorted folder names, those of the shards,
+// or "0" .. the largest label.
 LabelledImages load_labelled(const std::string& path, const LoadOptions& options,
                              const std::vector<std::string>& expected_classes = {},
                              std::vector<SkippedPicture>* skipped = nullptr);

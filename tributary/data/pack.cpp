@@ -31,7 +31,7 @@ std::string last_part(const std::string& folder) {
   return name.empty() ? "shards" : name;
 }
 
-// The number of a picture and what it was called, without what would end the key of a sample or leave its folder.
+// The key of a sample: index and old name, without dots, spaces and control characters.
 std::string key_of(int64_t index, const std::string& name) {
   std::string stem = name.substr(name.rfind('/') + 1);
   stem.resize(std::min(stem.rfind('.'), stem.size()));
@@ -43,7 +43,7 @@ std::string key_of(int64_t index, const std::string& name) {
   return fmt::format("{:08}{}{}", index, stem.empty() ? "" : "-", stem);
 }
 
-// The shorter side brought to `size` pixels, the other one rounded as torchvision's Resize does it.
+// Resizes the shorter side to `size` pixels; the longer one is rounded as in torchvision's Resize.
 Picture shrunk(Picture picture, int64_t size) {
   const int shorter = std::min(picture.height, picture.width);
   if (size == 0 || shorter <= size) return picture;
@@ -53,14 +53,14 @@ Picture shrunk(Picture picture, int64_t size) {
   return resize_bilinear(picture, scaled(picture.height), scaled(picture.width));
 }
 
-// A picture as it goes into a shard, or why it does not.
+// A picture ready to be written, or the reason why it is skipped.
 struct Prepared {
-  std::string_view ending;
+  std::string_view extension;
   std::vector<uint8_t> bytes;
   std::string reason;
 };
 
-std::string_view ending_of(const std::vector<uint8_t>& picture) {
+std::string_view extension_of(const std::vector<uint8_t>& picture) {
   switch (picture.front()) {
     case 0xff:
       return "jpg";
@@ -73,13 +73,14 @@ std::string_view ending_of(const std::vector<uint8_t>& picture) {
   }
 }
 
-// Every picture is decoded, also one that is taken over as it is: a shard holds only what can be read.
+// Decodes every picture, even one that is copied unchanged, so that shards contain readable pictures only.
 Prepared prepare(const PictureSource& source, int64_t index, const PackOptions& options) {
   try {
     std::vector<uint8_t> file = source.read ? source.read(index) : std::vector<uint8_t>();
     Picture picture = source.decode(index, file, {options.max_pixels}, {});
     const bool resized = options.size > 0 && std::min(picture.height, picture.width) > options.size;
-    if (options.format == PackFormat::kJpeg && !resized && !file.empty()) return {ending_of(file), std::move(file), ""};
+    if (options.format == PackFormat::kJpeg && !resized && !file.empty())
+      return {extension_of(file), std::move(file), ""};
     file = {};
     picture = shrunk(std::move(picture), options.size);
     if (options.format == PackFormat::kRaw) return {"ppm", encode_ppm(picture), ""};
@@ -89,33 +90,33 @@ Prepared prepare(const PictureSource& source, int64_t index, const PackOptions& 
   }
 }
 
-// The shards as they grow, one after the other.
-class ShardsWriter {
+// Writes shards one after the other.
+class ShardWriter {
  public:
-  ShardsWriter(std::string folder, std::string stem, const std::vector<std::string>& classes, int64_t shard_bytes)
+  ShardWriter(std::string folder, std::string stem, const std::vector<std::string>& classes, int64_t shard_bytes)
       : folder_(std::move(folder)), stem_(std::move(stem)), shard_bytes_(shard_bytes) {
-    // Numbers are no names: a model that has names takes them as they come.
+    // Numbered classes are not written as names, so that they fit a model with other names.
     if (classes == numbered_classes(static_cast<int64_t>(classes.size()))) return;
     for (const std::string& name : classes) {
       const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
       if (std::any_of(name.begin(), name.end(), is_control) || !is_utf8(name))
-        input_error("the class {} has a name that is no plain text; rename it", printable(name));
+        input_error("the class name {} contains control characters or invalid UTF-8; rename it", printable(name));
       classes_ += name + "\n";
     }
   }
 
-  // `label` of -1 is none.
+  // A `label` of -1 means unlabelled.
   void add(const std::string& key, const Prepared& picture, int64_t label) {
     const auto needed = static_cast<int64_t>(picture.bytes.size()) + 4 * kTarBlock;
     if (!shard_ || shard_->size() + needed > shard_bytes_) begin();
     if (label >= 0) shard_->add(key + ".cls", std::to_string(label));
-    shard_->add(fmt::format("{}.{}", key, picture.ending), picture.bytes);
+    shard_->add(fmt::format("{}.{}", key, picture.extension), picture.bytes);
   }
 
   void finish() {
     if (!shard_) return;
     shard_->finish();
-    shard_->place();
+    shard_->commit();
     bytes_ += shard_->size();
     shard_.reset();
   }
@@ -144,16 +145,17 @@ void require_packable(const std::string& folder) {
   std::error_code error;
   if (!fs::exists(folder, error)) return;
   if (fs::is_directory(folder, error)) remove_leftovers(folder);
-  if (!is_empty_folder(folder)) input_error("{} is already there and not an empty folder; give another place", folder);
+  if (!is_empty_folder(folder))
+    input_error("{} already exists and is not an empty folder; choose another path", folder);
 }
 
 PackedShards pack_pictures(const PictureSource& source, const std::string& path, const std::string& folder,
                            const PackOptions& options) {
   require_packable(folder);
   StagedFolder staging(folder);
-  ShardsWriter writer(staging.path(), last_part(folder), source.classes, options.shard_bytes);
+  ShardWriter writer(staging.path(), last_part(folder), source.classes, options.shard_bytes);
   const int threads = options.threads > 0 ? options.threads : hardware_threads();
-  // What is prepared at once bounds the memory; it is written in the order of the source.
+  // Prepares a bounded number of pictures at a time, to limit memory, and writes them in order.
   std::vector<Prepared> prepared(static_cast<size_t>(8 * threads));
   PackedShards result;
   for (int64_t begin = 0; begin < source.size(); begin += static_cast<int64_t>(prepared.size())) {
@@ -178,7 +180,7 @@ PackedShards pack_pictures(const PictureSource& source, const std::string& path,
   check_skipped_share(path, result.skipped, source.names.size(), options.max_bad_share);
   writer.finish();
   check_interrupt();
-  staging.place(writer.names());
+  staging.commit(writer.names());
   for (const std::string& name : writer.names()) result.files.push_back((fs::path(folder) / name).string());
   result.bytes = writer.bytes();
   return result;

@@ -17,7 +17,7 @@
 namespace tributary {
 namespace {
 
-// No file of a picture within the pixel limit is larger than this.
+// Larger than the file of any picture within the pixel limit.
 constexpr int64_t kMaxFileBytes = int64_t{1} << 30;
 
 std::vector<uint8_t> read_whole_file(const std::string& path) {
@@ -73,7 +73,7 @@ Picture packed_picture(const PackedImages& images, int64_t index, std::vector<ui
 
 PictureSource packed_source(const std::string& path) {
   const auto images = std::make_shared<const PackedImages>(read_packed_images(path));
-  if (images->count == 0) input_error("{} holds no pictures; give a file that does", path);
+  if (images->count == 0) input_error("{} holds no pictures; name a file that does", path);
   PictureSource source;
   for (int64_t i = 0; i < images->count; ++i) source.names.push_back(fmt::format("{}[{}]", path, i));
   source.decode = [images](int64_t index, std::span<const uint8_t>, const DecodeLimits&, std::vector<uint8_t> memory) {

@@ -1,6 +1,6 @@
-// Pictures that were found but not opened yet, whatever they lie in: files, shards, or one file of many.
+// Random access to encoded pictures: in files, tar shards, or packed files such as IDX.
 //
-// Loading decodes them, packing writes them to shards; both ask for a picture by its number, from any thread.
+// Loading decodes the pictures, packing writes them to shards. Both access them by index, from any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 namespace tributary {
 
 struct PictureSource {
-  std::vector<std::string> names;    // one a picture: its path as given, or "file.idx[17]"
-  std::vector<int64_t> labels;       // one a picture where they were asked for
-  std::vector<std::string> classes;  // as are these
+  std::vector<std::string> names;    // per picture: its path as given, or "file.idx[17]"
+  std::vector<int64_t> labels;       // per picture; empty if unlabelled
+  std::vector<std::string> classes;  // empty if unlabelled
 
-  // Where the file of a picture lies; null where its name says so.
+  // The path of a picture's file; null if it equals the name.
   std::function<std::string(int64_t index)> path;
-  // The file of a picture as it is; null where pictures are no files of their own. PictureError if it cannot be read.
+  // The encoded file of a picture; null for packed files. Throws a PictureError if it cannot be read.
   std::function<std::vector<uint8_t>(int64_t index)> read;
-  // What that file (or nothing, without `read`) shows. PictureError if it is no picture; `memory` becomes the
-  // picture's.
+  // Decodes `file`, which is empty if `read` is null. Throws a PictureError if it is not a valid picture. The result
+  // reuses `memory`.
   std::function<Picture(int64_t index, std::span<const uint8_t> file, const DecodeLimits& limits,
                         std::vector<uint8_t> memory)>
       decode;
@@ -31,10 +31,10 @@ struct PictureSource {
   int64_t size() const { return static_cast<int64_t>(names.size()); }
 };
 
-// What load_images (load.h) reads. `root` is for list files, `threads` for finding what is in shards.
+// Opens the unlabelled pictures of a path (see load_images). `root` is for list files, `threads` for indexing shards.
 PictureSource open_pictures(const std::string& path, const std::string& root, int threads = 0);
 
-// What load_labelled reads, with the same meaning of `expected_classes`.
+// Opens pictures with labels. See load_labelled for `expected_classes`.
 PictureSource open_labelled(const std::string& path, const std::string& root,
                             const std::vector<std::string>& expected_classes, int threads = 0);
 

@@ -1,4 +1,4 @@
-// Pictures that cannot be read: a few are set aside and told of, many mean that something else is wrong.
+// Pictures that cannot be read: a few are skipped and reported, many are an error.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@ struct SkippedPicture {
   std::string reason;  // "truncated JPEG"
 };
 
-// An InputError if more than the share `most` of `total` pictures of `path` are bad, or all of them.
-void check_skipped_share(const std::string& path, const std::vector<SkippedPicture>& bad, size_t total, double most);
+// Throws an InputError if all of the `total` pictures of `path` are bad, or more than the fraction `max_share`.
+void check_skipped_share(const std::string& path, const std::vector<SkippedPicture>& bad, size_t total,
+                         double max_share);
 
 }  // namespace tributary

@@ -51,7 +51,7 @@ OwnStream::~OwnStream() {
   if (!guard_) return;
   try {
     torch::cuda::synchronize();
-  } catch (const std::exception&) {  // the device has failed, of which the next call to it will speak
+  } catch (const std::exception&) {  // the device has failed; the next call to it reports that
   }
 }
 
@@ -69,13 +69,13 @@ Branches::Branches(int64_t count, torch::Device device) {
 
 void Branches::run(int64_t branch, const std::function<void()>& work) {
   if (!streams_) return work();
-  const auto place = static_cast<size_t>(branch);
+  const auto index = static_cast<size_t>(branch);
   at::cuda::CUDAEvent before;
   before.record();
-  before.block(streams_->side[place]);
-  const c10::cuda::CUDAStreamGuard guard(streams_->side[place]);
+  before.block(streams_->side[index]);
+  const c10::cuda::CUDAStreamGuard guard(streams_->side[index]);
   work();
-  streams_->busy[place] = true;
+  streams_->busy[index] = true;
 }
 
 void Branches::join() {
@@ -89,7 +89,7 @@ void Branches::join() {
   }
 }
 
-// All recordings are repeated one after the other, so that those that live at a time can share their memory.
+// Graphs are replayed one after the other, so all graphs that live at the same time can share a memory pool.
 std::shared_ptr<const at::cuda::MempoolId_t> shared_pool() {
   static std::weak_ptr<const at::cuda::MempoolId_t> current;
   std::shared_ptr<const at::cuda::MempoolId_t> pool = current.lock();
@@ -102,8 +102,9 @@ struct CudaGraph::Graph {
   at::cuda::CUDAGraph graph;
 };
 
-// Leaves the stream usable after work that did not come to its end; that it did not is no news.
-void end_broken(at::cuda::CUDAGraph& graph) {
+// Ends a capture whose work threw, so that the stream stays usable. capture_end() reports the failed capture, which the
+// caller already knows.
+void abort_capture(at::cuda::CUDAGraph& graph) {
   try {
     graph.capture_end();
   } catch (const std::exception&) {
@@ -121,7 +122,7 @@ void CudaGraph::capture(const std::function<void()>& work) {
   try {
     work();
   } catch (...) {
-    end_broken(graph->graph);
+    abort_capture(graph->graph);
     throw;
   }
   graph->graph.capture_end();
@@ -156,7 +157,7 @@ bool CudaGraph::possible(torch::Device) {
   return false;
 }
 void CudaGraph::capture(const std::function<void()>&) {
-  TRIBUTARY_CHECK(false, "nothing can be recorded here");
+  TRIBUTARY_CHECK(false, "this build has no CUDA graphs");
 }
 void CudaGraph::replay() {}
 
@@ -181,32 +182,33 @@ bool CudaGraph::captured() const {
   return graph_ != nullptr;
 }
 
-void sgd_direction(const std::vector<Tensor>& values, std::vector<Tensor>& slopes, std::vector<Tensor>& velocity,
+void sgd_direction(const std::vector<Tensor>& values, std::vector<Tensor>& gradients, std::vector<Tensor>& velocity,
                    double momentum, double weight_decay, bool nesterov) {
-  at::_foreach_add_(slopes, values, weight_decay);
+  at::_foreach_add_(gradients, values, weight_decay);
   if (momentum <= 0) return;
   at::_foreach_mul_(velocity, momentum);
-  at::_foreach_add_(velocity, slopes, 1);
+  at::_foreach_add_(velocity, gradients, 1);
   if (nesterov)
-    at::_foreach_add_(slopes, velocity, momentum);
+    at::_foreach_add_(gradients, velocity, momentum);
   else
-    slopes = velocity;
+    gradients = velocity;
 }
 
-void sgd_step(std::vector<Tensor>& values, std::vector<Tensor>& slopes, std::vector<Tensor>& velocity,
+void sgd_step(std::vector<Tensor>& values, std::vector<Tensor>& gradients, std::vector<Tensor>& velocity,
               const Tensor& rate, double momentum, double weight_decay, bool nesterov) {
 #ifdef TRIBUTARY_GRAPHS
   if (momentum > 0) {
-    // The fused step wants everything laid out alike, which gradients that were asked for by name need not be.
+    // The fused kernel requires gradients with the strides of their parameters; those from autograd::grad may differ.
     for (size_t i = 0; i < values.size(); ++i)
-      if (slopes[i].strides() != values[i].strides()) slopes[i] = torch::empty_like(values[i]).copy_(slopes[i]);
-    at::_fused_sgd_(values, slopes, velocity, weight_decay, momentum, rate, /*dampening=*/0, nesterov,
+      if (gradients[i].strides() != values[i].strides())
+        gradients[i] = torch::empty_like(values[i]).copy_(gradients[i]);
+    at::_fused_sgd_(values, gradients, velocity, weight_decay, momentum, rate, /*dampening=*/0, nesterov,
                     /*maximize=*/false, /*is_first_step=*/false);
     return;
   }
 #endif
-  sgd_direction(values, slopes, velocity, momentum, weight_decay, nesterov);
-  for (size_t i = 0; i < values.size(); ++i) values[i].sub_(slopes[i] * rate);
+  sgd_direction(values, gradients, velocity, momentum, weight_decay, nesterov);
+  for (size_t i = 0; i < values.size(); ++i) values[i].sub_(gradients[i] * rate);
 }
 
 }  // namespace tributary

@@ -1,7 +1,7 @@
-// What makes a GPU fast: mixed precision, and work that is recorded once and repeated.
+// GPU acceleration: mixed precision, streams, CUDA graphs and fused optimiser steps.
 //
-// The one place for calls that exist only with CUDA or only in newer LibTorch. On a CPU everything here does nothing,
-// or the plain thing.
+// All calls that need CUDA or a recent LibTorch are in this file's implementation. On a CPU, everything here is a no-op
+// or falls back to the plain operation.
 #pragma once
 
 #include <functional>
@@ -11,24 +11,24 @@
 
 namespace tributary {
 
-// While it lives, convolutions and matrix products run in bfloat16 on weights that stay float32. Weights are converted
-// once while it lives. Does nothing on a CPU.
+// RAII guard: convolutions and matrix products run in bfloat16, weights stay float32 (autocast). The bfloat16 copies of
+// the weights are cached while the guard lives. No-op on a CPU.
 class MixedPrecision {
  public:
   MixedPrecision(bool enabled, torch::Device device);
-  ~MixedPrecision();  // NOLINT(performance-trivially-destructible): on a GPU it has work to do
+  ~MixedPrecision();  // NOLINT(performance-trivially-destructible): not trivial in CUDA builds
   MixedPrecision(const MixedPrecision&) = delete;
   MixedPrecision& operator=(const MixedPrecision&) = delete;
 
-  // Whether one lives for work on the device now.
+  // Whether a guard is active for `device`.
   static bool active(torch::Device device);
 
  private:
-  [[maybe_unused]] bool enabled_;  // of use on a GPU
+  [[maybe_unused]] bool enabled_;  // used in CUDA builds only
 };
 
-// While it lives, convolutions of shapes that were not seen before take an algorithm by rule of thumb. Otherwise all
-// are tried, which takes a large network seconds and pays only if the shape comes again and again.
+// RAII guard: cuDNN picks convolution algorithms for new shapes by heuristic instead of benchmarking them all.
+// Benchmarking takes seconds for a large network and only pays off if a shape occurs many times.
 class NoAlgorithmSearch {
  public:
   explicit NoAlgorithmSearch(bool enabled);
@@ -40,7 +40,8 @@ class NoAlgorithmSearch {
   bool before_;
 };
 
-// While it lives, work goes to a stream of its own, from which it can be recorded. Waits at both ends.
+// RAII guard: makes a side stream current, because CUDA graphs cannot be captured on the default stream. Synchronises
+// the device on construction and destruction.
 class OwnStream {
  public:
   explicit OwnStream(torch::Device device);
@@ -53,8 +54,8 @@ class OwnStream {
   std::unique_ptr<Guard> guard_;
 };
 
-// Pieces of work that do not need each other, side by side: small kernels of one fill the gaps of the others. Can be
-// recorded. On a CPU they are done one after the other.
+// Runs independent work on parallel CUDA streams, so that small kernels overlap. Can be captured in a CUDA graph. On a
+// CPU the branches run one after the other.
 class Branches {
  public:
   Branches(int64_t count, torch::Device device);
@@ -62,10 +63,10 @@ class Branches {
   Branches(const Branches&) = delete;
   Branches& operator=(const Branches&) = delete;
 
-  // Calls `work`, whose work for the device follows all that was asked for before and runs beside what other branches
-  // do. Tensors that it takes or makes must live until `join`.
+  // Calls `work` with the stream of `branch` current. Its kernels run after everything launched on the current stream
+  // so far, and concurrently with other branches. Tensors that `work` reads or creates must live until `join`.
   void run(int64_t branch, const std::function<void()>& work);
-  // What is asked for from here on follows all branches.
+  // Makes the current stream wait for all branches.
   void join();
 
  private:
@@ -73,9 +74,9 @@ class Branches {
   std::unique_ptr<Streams> streams_;
 };
 
-// Work on a GPU that is recorded once and repeated at the cost of one launch. It reads and writes the same memory every
-// time, so what changes from one time to the next must lie in tensors that are there before. What it makes is good
-// until other recorded work is done.
+// A CUDA graph: GPU work that is captured once and replayed with a single launch. Every replay reads and writes the
+// same memory, so inputs that change must be copied into tensors allocated before the capture. All graphs share one
+// memory pool: the outputs of a replay are valid until another graph is replayed.
 class CudaGraph {
  public:
   CudaGraph();
@@ -83,10 +84,10 @@ class CudaGraph {
   CudaGraph(CudaGraph&&) noexcept;
   CudaGraph& operator=(CudaGraph&&) noexcept;
 
-  // Whether work on the device can be recorded.
+  // Whether work on `device` can be captured.
   static bool possible(torch::Device device);
-  // Records what `work` asks of the device, without doing it. Must be called within an OwnStream, after the same work
-  // was done a few times.
+  // Captures the kernels that `work` launches, without executing them. Must be called within an OwnStream, after a few
+  // eager warm-up runs of the same work.
   void capture(const std::function<void()>& work);
   bool captured() const;
   void replay();
@@ -96,12 +97,11 @@ class CudaGraph {
   std::unique_ptr<Graph> graph_;
 };
 
-// Turns gradients into the direction of torch.optim.SGD's step, in place: weight decay, momentum, Nesterov.
-void sgd_direction(const std::vector<Tensor>& values, std::vector<Tensor>& slopes, std::vector<Tensor>& velocity,
+// Turns gradients into the update direction of torch.optim.SGD, in place: weight decay, momentum, Nesterov.
+void sgd_direction(const std::vector<Tensor>& values, std::vector<Tensor>& gradients, std::vector<Tensor>& velocity,
                    double momentum, double weight_decay, bool nesterov);
-// The whole step with a learning rate that lies on the device, float []: few launches for many tensors where LibTorch
-// has it.
-void sgd_step(std::vector<Tensor>& values, std::vector<Tensor>& slopes, std::vector<Tensor>& velocity,
+// A whole SGD step with a learning rate that lives on the device, float []. Uses LibTorch's fused kernel if available.
+void sgd_step(std::vector<Tensor>& values, std::vector<Tensor>& gradients, std::vector<Tensor>& velocity,
               const Tensor& rate, double momentum, double weight_decay, bool nesterov);
 
 }  // namespace tributary

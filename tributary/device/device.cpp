@@ -21,9 +21,9 @@ namespace tributary {
 torch::Device resolve_device(DeviceChoice choice) {
   const bool available = torch::cuda::is_available();
   if (choice == DeviceChoice::kCuda && !available)
-    input_error("--device cuda: no usable GPU here (or a LibTorch without CUDA); use --device cpu");
+    input_error("--device cuda: no usable GPU, or LibTorch was built without CUDA; use --device cpu");
   if (choice == DeviceChoice::kCpu || !available) return torch::Device(torch::kCPU);
-  at::globalContext().setBenchmarkCuDNN(true);  // shapes hardly change, so the fastest algorithms are worth a search
+  at::globalContext().setBenchmarkCuDNN(true);  // shapes rarely change, so benchmarking algorithms pays off
   return torch::Device(torch::kCUDA, 0);
 }
 
@@ -70,7 +70,7 @@ int64_t peak_memory(torch::Device) {
 #endif
 
 int set_threads(int threads) {
-  // Torch counts cores only; on small machines the second thread of a core is well worth using.
+  // Torch counts physical cores only; on small machines hyper-threads help.
   constexpr int kSmall = 8;
   if (threads == 0) threads = std::max(at::get_num_threads(), std::min(hardware_threads(), kSmall));
   at::set_num_threads(threads);

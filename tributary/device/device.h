@@ -1,4 +1,4 @@
-// Where the work is done.
+// Device selection, memory queries and thread count.
 #pragma once
 
 #include <exception>
@@ -10,28 +10,28 @@ namespace tributary {
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 
-// The device of that name; auto takes a GPU where there is one. Asking for one that is not there is an InputError.
+// Returns the chosen device; kAuto prefers a GPU. Throws an InputError if kCuda is chosen and no GPU is usable.
 torch::Device resolve_device(DeviceChoice choice);
 
-// A small host tensor on the device. To a GPU it goes through pinned memory, so that nobody waits for the copy.
+// Copies a small host tensor to the device. Uses pinned memory on a GPU, so that the host does not wait.
 Tensor upload(const Tensor& host, torch::Device device);
 
-// Waits until everything asked of the device is done, so that a clock can be read.
+// Waits until the device has finished all work, e.g. before reading a clock.
 void synchronise(torch::Device device);
 
-// Bytes that are free on a GPU; as many as anybody could want on a CPU.
+// Free bytes of GPU memory; the largest int64 on a CPU.
 int64_t free_memory(torch::Device device);
 
-// The most bytes that tensors took on a GPU at any time; 0 on a CPU.
+// Peak number of bytes that the caching allocator reserved on the GPU; 0 on a CPU.
 int64_t peak_memory(torch::Device device);
 
-// Threads of the CPU's tensor operations; 0 takes what suits the machine. Part of a run's identity: another number
-// sums in another order. Returns the number in use.
+// Sets the number of threads for tensor operations on the CPU; 0 chooses one for this machine. Returns the number in
+// use. It is part of a run's configuration, because it affects the order of summation.
 int set_threads(int threads);
 
-// Whether an exception means that the GPU's memory is used up, as LibTorch's allocator, the driver and cuBLAS say it.
+// Whether an exception of LibTorch's allocator, the driver or cuBLAS means out of GPU memory.
 bool is_out_of_gpu_memory(const std::exception& error);
-// Gives back what is cached of the GPU's memory.
+// Returns the allocator's cached GPU memory to the driver.
 void release_cached_memory(torch::Device device);
 
 }  // namespace tributary

@@ -34,7 +34,7 @@ DropoutMasks::DropoutMasks(const std::vector<DropoutStream>& used) {
 }
 
 std::vector<DropoutStream> DropoutMasks::draw(const Tensor& keys) const {
-  TRIBUTARY_CHECK(keys.size(0) == static_cast<int64_t>(masks_.size()), "{} keys for {} noises", keys.size(0),
+  TRIBUTARY_CHECK(keys.size(0) == static_cast<int64_t>(masks_.size()), "{} keys for {} dropout streams", keys.size(0),
                   masks_.size());
   Tensor draws, numbers;
   if (position_.defined()) {

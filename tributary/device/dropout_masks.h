@@ -1,8 +1,8 @@
-// All dropout masks of a training step, drawn together.
+// Draws all dropout masks of a training step at once.
 //
-// A mask by itself is a chain of thirty tiny kernels, and a step of four sources has dozens of masks: on a GPU they
-// would cost more than the networks. A sheet learns from one step which masks are wanted and then draws them all in one
-// such chain. They are the same masks.
+// Drawing one mask takes about thirty tiny kernels, and a step with four sources has dozens of masks: on a GPU they
+// would cost more than the networks. DropoutMasks learns the masks of a step from one eager run and then draws them all
+// with thirty kernels. The masks are the same as those drawn one by one.
 #pragma once
 
 #include <vector>
@@ -13,21 +13,23 @@ namespace tributary {
 
 class DropoutMasks {
  public:
-  // Learns from noises that went through their forward passes once.
+  // Takes the streams of one step after their forward passes.
   explicit DropoutMasks(const std::vector<DropoutStream>& used);
 
-  // Noises for the same passes under new keys, int64 [noises], where the used ones were.
+  // Returns streams for the same passes with new keys, int64 [streams], on the device of the used streams.
   std::vector<DropoutStream> draw(const Tensor& keys) const;
 
  private:
   struct Mask {
     std::vector<int64_t> shape;
-    int64_t begin, count;  // where it lies among all numbers
-    bool normal;           // normal numbers instead
+    int64_t begin, count;  // range in the 2 * draws numbers of all streams
+    bool normal;           // normal draws instead of a mask
   };
-  std::vector<std::vector<Mask>> masks_;  // of each noise
-  Tensor position_, owner_;               // int64 [draws]: place in its stream, noise it belongs to
-  Tensor threshold_, kept_;               // int64 and float [2 draws]
+  std::vector<std::vector<Mask>> masks_;  // per stream
+  Tensor position_;                       // int64 [draws], position in the stream, from 1 on
+  Tensor owner_;                          // int64 [draws], index of the stream
+  Tensor threshold_;                      // int64 [2 draws], draws below it give zero
+  Tensor kept_;                           // float [2 draws], value of the other elements: 1 / (1 - drop)
 };
 
 }  // namespace tributary

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kLow = 0xffffffff;
 
-// base/random.cpp's bijection on int64 tensors, which wrap around as uint64 does.
+// The bijection of base/random.cpp on int64 tensors, which wrap around like uint64.
 Tensor mix(Tensor x) {
   constexpr auto kFactor = static_cast<int64_t>(0xd6e8feb86659fd93);
   const auto fold = [](const Tensor& y) { return y.bitwise_xor(y.bitwise_right_shift(32).bitwise_and(kLow)); };
@@ -65,7 +65,8 @@ Tensor DropoutStream::host_draws(int64_t draws) {
   return halves;
 }
 
-// Without the detour over whole numbers: on a CPU this is a fair share of a small network's step.
+// Writes the mask directly instead of going through host_draws(): on a CPU this is a noticeable part of a small
+// network's step.
 Tensor DropoutStream::drawn_on_host(torch::IntArrayRef shape, double drop) {
   Tensor mask = torch::empty(shape, torch::kFloat32);
   float* value = mask.data_ptr<float>();
@@ -102,7 +103,7 @@ Tensor DropoutStream::take_rows(torch::IntArrayRef shape, double drop) {
   return whole.drawn_[number].narrow(0, rows_.first, shape[0]);
 }
 
-// What was prepared, or a fresh draw; written down either way.
+// Returns the next prepared mask or draws a new one, and records it in drawn_.
 Tensor DropoutStream::take(torch::IntArrayRef shape, double drop) {
   const int64_t count = c10::multiply_integers(shape), draws = (count + 1) / 2;
   Tensor taken;
@@ -111,9 +112,10 @@ Tensor DropoutStream::take(torch::IntArrayRef shape, double drop) {
   } else if (!parts_.empty()) {
     taken = take_in_parts(shape, drop);
   } else if (prepared_) {
-    TRIBUTARY_CHECK(drawn_.size() < prepared_->size(), "draw {} of {}", drawn_.size(), prepared_->size());
+    TRIBUTARY_CHECK(drawn_.size() < prepared_->size(), "draw {} of a stream with {} prepared masks", drawn_.size(),
+                    prepared_->size());
     taken = (*prepared_)[drawn_.size()];
-    TRIBUTARY_CHECK(taken.sizes() == shape, "what was prepared is for another layer");
+    TRIBUTARY_CHECK(taken.sizes() == shape, "the prepared mask has the shape of another layer");
   } else if (drop == kNormal) {
     const Tensor numbers = key_.defined() ? device_draws(draws) : host_draws(draws);
     taken = normals_from(numbers).narrow(0, 0, count).view(shape).to(device_);

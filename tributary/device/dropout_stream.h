@@ -1,8 +1,8 @@
-// The randomness of one forward pass in training: dropout masks.
+// Random stream of one training pass, mainly for dropout masks.
 //
-// Dropout takes its masks from here instead of a global generator, so that they depend on the key of the pass alone
-// (seed, round, step, source, pass) and are the same on every device; a test can read them back and hand them to
-// another implementation. A forward pass with a `DropoutStream` is a training pass, one without is an evaluation.
+// Masks come from a keyed stream instead of a global generator. They depend only on the key of the pass (seed, round,
+// step, source, pass) and are the same on every device, and a test can read them back and feed them to another
+// implementation. A forward pass with a `DropoutStream` is a training pass; a pass without one is an evaluation.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,15 @@ namespace tributary {
 class DropoutStream {
  public:
   DropoutStream(Random stream, torch::Device device) : stream_(stream), device_(device) {}
-  // The same masks, drawn on the device from a key that lies there, int64 []: work can be recorded before the key is
-  // known.
+  // Draws the same masks on the device, from a key stored there, int64 []. A CUDA graph can thus be captured before the
+  // key is known.
   explicit DropoutStream(const Tensor& key) : stream_(0), device_(key.device()), key_(key) {}
-  // Masks that were drawn before, handed out in their order (mask_sheet.h).
+  // Hands out masks that were drawn in advance, in order (dropout_masks.h).
   DropoutStream(std::vector<Tensor> prepared, torch::Device device)
       : stream_(0), device_(device), prepared_(std::move(prepared)) {}
 
-  // Of one pass over several batches, `count` pictures each: every batch gets what a pass of its own would have drawn.
+  // For one pass over several concatenated batches: every batch gets the masks that a pass of its own would draw. Part
+  // i has `count` rows.
   struct Part {
     DropoutStream* dropout_stream;
     int64_t count;
@@ -32,23 +33,24 @@ class DropoutStream {
   DropoutStream(std::vector<Part> parts, torch::Device device)
       : stream_(0), device_(device), parts_(std::move(parts)) {}
 
-  // Of one of several passes that together are one over `total` pictures, those from `first` on: its rows of what
-  // `whole`, which must live as long, draws for all of them. `drawn_before` is what that had drawn before the passes.
+  // For a pass over the rows from `first` on of a batch of `total` rows: gets its rows of the masks that `whole` draws
+  // for the whole batch. `drawn_before` is the number of masks that `whole` had drawn before the batch. `whole` must
+  // outlive this stream.
   DropoutStream(DropoutStream& whole, size_t drawn_before, int64_t first, int64_t total)
       : stream_(0), device_(whole.device_), rows_{&whole, drawn_before, first, total} {}
 
-  // Drops nothing: a training pass that differs from an evaluation by its batch statistics alone.
+  // A stream that drops nothing: the training pass differs from an evaluation only by its batch statistics.
   static DropoutStream quiet(torch::Device device);
 
-  // A mask of the given shape: 0 with probability `drop`, else 1 / (1 - drop).
+  // A float32 mask: each value is 0 with probability `drop`, else 1 / (1 - drop).
   Tensor mask(torch::IntArrayRef shape, double drop);
-  // Standard normal numbers. Equal on host and device but for the rounding of logarithm and cosine.
+  // Standard normal draws, float32. Equal on host and device up to the rounding of logarithm and cosine.
   Tensor normal(torch::IntArrayRef shape);
 
-  // A number for those who draw from a generator of their own; there is none on the device.
+  // A seed for callers with a generator of their own. Only for streams that draw on the host.
   uint64_t seed() { return stream_.bits(); }
 
-  // Everything drawn so far, in order, and a mask's probability of a zero, or kNormal.
+  // Everything drawn so far, in order. drops()[i] is the drop probability of drawn()[i], or kNormal.
   const std::vector<Tensor>& drawn() const { return drawn_; }
   const std::vector<double>& drops() const { return drops_; }
   torch::Device device() const { return device_; }
@@ -57,7 +59,7 @@ class DropoutStream {
   Tensor take(torch::IntArrayRef shape, double drop);
   Tensor take_in_parts(torch::IntArrayRef shape, double drop);
   Tensor take_rows(torch::IntArrayRef shape, double drop);
-  // 32-bit numbers, int64 [2 draws].
+  // Uniform 32-bit numbers, int64 [2 * draws].
   Tensor host_draws(int64_t draws);
   Tensor device_draws(int64_t draws);
   Tensor drawn_on_host(torch::IntArrayRef shape, double drop);
@@ -65,8 +67,8 @@ class DropoutStream {
   Random stream_;
   torch::Device device_;
   bool quiet_ = false;
-  Tensor key_;            // undefined where masks are drawn on the host
-  int64_t position_ = 0;  // draws from the key so far
+  Tensor key_;            // undefined if masks are drawn on the host
+  int64_t position_ = 0;  // number of draws from key_ so far
   std::optional<std::vector<Tensor>> prepared_;
   std::vector<Part> parts_;
   struct Rows {
@@ -78,13 +80,14 @@ class DropoutStream {
   std::vector<double> drops_;
 };
 
-// What Random(key) draws at `position` (from 1 on), as two 32-bit numbers: int64 [n] and int64 [n] or [] to [2 n].
+// The draws of Random(key) at `position` (counted from 1), split into two 32-bit numbers each. `position` is int64 [n],
+// `key` int64 [n] or []; returns int64 [2 n].
 Tensor keyed_draws(const Tensor& position, const Tensor& key);
-// The number below which a draw means zero.
+// 32-bit draws below this threshold mean a dropped value.
 int64_t drop_threshold(double drop);
-// In place of a probability: the numbers are normal ones.
+// Marks normal draws in DropoutStream::drops().
 constexpr double kNormal = -1;
-// Normal numbers from as many 32-bit ones, two by two (Box and Muller).
+// Normal draws from as many uniform 32-bit numbers, in pairs (Box-Muller). `draws` has an even number of elements.
 Tensor normals_from(const Tensor& draws);
 
 }  // namespace tributary

@@ -30,13 +30,14 @@ c10::intrusive_ptr<Backend> open_gloo([[maybe_unused]] const c10::intrusive_ptr<
 #ifdef TRIBUTARY_GLOO
   using Gloo = c10d::ProcessGroupGloo;
   auto options = Gloo::Options::create(timeout);
-  // The network by which rank 0 is reached, unless Gloo's own variable names another.
+  // Use the network interface that reaches rank 0, unless Gloo's own variable names another.
   const char* const interface = std::getenv("GLOO_SOCKET_IFNAME");
   options->devices.push_back(interface ? Gloo::createDeviceForInterface(interface)
                                        : Gloo::createDeviceForHostname(own_address(rank_info.address)));
   return c10::make_intrusive<Gloo>(store, static_cast<int>(rank_info.rank), static_cast<int>(rank_info.size), options);
 #else
-  input_error("this program was built without Gloo, which joins processes on CPUs; use GPUs, or one process");
+  input_error(
+      "this program was built without Gloo, the backend for several processes on CPUs; use GPUs or one process");
 #endif
 }
 
@@ -49,7 +50,9 @@ c10::intrusive_ptr<Backend> open_nccl([[maybe_unused]] const c10::intrusive_ptr<
   return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, static_cast<int>(rank_info.rank),
                                                      static_cast<int>(rank_info.size), options);
 #else
-  input_error("this program was built without NCCL, which joins processes on GPUs; use --device cpu, or one process");
+  input_error(
+      "this program was built without NCCL, the backend for several processes on GPUs; use --device cpu or one "
+      "process");
 #endif
 }
 
@@ -58,14 +61,14 @@ c10::intrusive_ptr<c10d::Store> tcp_store(const RankInfo& rank_info, bool server
   options.port = static_cast<uint16_t>(rank_info.port);
   options.isServer = server;
   options.numWorkers = static_cast<size_t>(rank_info.size);
-  options.waitWorkers = false;  // the group waits for all
+  options.waitWorkers = false;  // the backend waits for all ranks
   options.timeout = patience;
   try {
     c10::intrusive_ptr<c10d::Store> store = c10::make_intrusive<c10d::TCPStore>(rank_info.address, options);
     if (!rank_info.store_hosted_by_launcher) return store;
     return c10::make_intrusive<c10d::PrefixStore>("tributary/attempt " + rank_info.attempt, store);
   } catch (const std::exception& error) {
-    work_error("rank {} of {} does not meet the others at {} port {}: {}", rank_info.rank, rank_info.size,
+    work_error("rank {} of {} cannot connect to the store at {} port {}: {}", rank_info.rank, rank_info.size,
                rank_info.address, rank_info.port, first_line(error.what()));
   }
 }

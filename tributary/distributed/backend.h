@@ -1,7 +1,6 @@
-// The connection of all ranks: c10d's store, where they meet, and its process group, which does the collectives.
+// Opens the c10d store and the c10d backend (Gloo on CPUs, NCCL on GPUs) of a distributed run.
 //
-// The one place that knows which of them LibTorch has here, and what they are called in its versions: Gloo joins CPUs,
-// NCCL joins GPUs.
+// This file hides which backends LibTorch was built with and how their names differ between LibTorch versions.
 #pragma once
 
 #include <torch/version.h>
@@ -26,25 +25,26 @@ using Backend = c10d::Backend;
 using Backend = c10d::ProcessGroup;
 #endif
 
-// Rank 0 hosts the store; all others come within `patience`, or it is a WorkError. On the loopback nobody from outside
-// can reach it.
+// Opens the key-value store for rendezvous, hosted by rank 0 or by the launcher. Throws a WorkError if the connection
+// takes longer than `patience`. If the address is the loopback, the store is not reachable from other machines.
 c10::intrusive_ptr<c10d::Store> open_store(const RankInfo& rank_info, std::chrono::milliseconds patience);
 
-// Another connection to the store of rank 0.
+// Opens another connection to the store.
 c10::intrusive_ptr<c10d::Store> connect_store(const RankInfo& rank_info, std::chrono::milliseconds patience);
 
-// NCCL's for a GPU, Gloo's for a CPU. A collective that takes longer than `timeout` fails. An InputError where this
-// program was built without the one that is needed.
+// Opens NCCL for a GPU, Gloo for a CPU. Collectives that take longer than `timeout` fail. Throws an InputError if the
+// program was built without that backend.
 c10::intrusive_ptr<Backend> open_backend(const c10::intrusive_ptr<c10d::Store>& store, const RankInfo& rank_info,
                                          torch::Device device, std::chrono::milliseconds timeout);
 
-// Ends the group after work that went well.
+// Shuts the backend down after a successful run.
 void close_backend(c10::intrusive_ptr<Backend> backend);
-// Leaves the group to the end of the process: a collective that waits for a lost rank cannot be ended.
+// Leaks the backend: its destructor would block in a collective that waits for a lost rank.
 void abandon_backend(c10::intrusive_ptr<Backend> backend);
 
-// Whether the ranks of a device are joined by NCCL, otherwise by Gloo; and whether this program has that.
+// Whether ranks on such a device use NCCL; otherwise they use Gloo.
 bool is_nccl(torch::Device device);
+// Whether the program was built with the backend for such a device.
 bool has_backend(torch::Device device);
 
 }  // namespace tributary

@@ -22,10 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kSuspicion = std::chrono::seconds(4);  // without a sign of life, once a collective has failed
-constexpr auto kMoment = std::chrono::seconds(2);     // for the main thread to end by itself
-constexpr auto kGoodbye = std::chrono::seconds(5);    // for the store, to take what a rank says at its end
-// Last words: that it ended in good order; that it did after rank NUMBER, with what became of that.
+constexpr auto kShortPatience = std::chrono::seconds(4);  // without a heartbeat, after a collective has failed
+constexpr auto kGracePeriod = std::chrono::seconds(2);    // for the main thread to exit by itself
+constexpr auto kExitTimeout = std::chrono::seconds(5);    // for the store to take the exit message of this rank
+// Exit messages: a regular exit; an exit because of rank NUMBER, followed by what happened to that rank.
 constexpr std::string_view kLeft = "left", kAfter = "after ";
 
 std::string key(const char* what, int64_t rank) {
@@ -53,168 +53,172 @@ std::string own_host() {
 struct Heartbeat::State {
   struct Peer {
     std::string host;
-    int64_t signs = 0;
-    Clock::time_point seen;
-    bool ended = false;
+    int64_t beats = 0;
+    Clock::time_point last_beat;
+    bool exited = false;
   };
-  struct Verdict {
+  struct Failure {
     int64_t rank;
-    std::string what, sentence;
-    bool quiet;
+    std::string what;     // what happened to the rank, for other ranks
+    std::string message;  // for the user
+    bool quiet;           // another rank prints the message
   };
 
   State(const RankInfo& own, double seconds, c10::intrusive_ptr<c10d::Store> connection);
   void beat();
-  void guard();
-  void look_at(int64_t rank, Peer& peer, Clock::time_point now);
-  void end(const std::string& how);
-  // Under the mutex.
-  void hear(int64_t rank, const std::string& last_word);
-  void decide(int64_t rank, const std::string& what);
-  void miss_an_answer();
-  bool all_ended() const;
+  void watch();
+  void check_peer(int64_t rank, Peer& peer, Clock::time_point now);
+  void announce_exit(const std::string& how);
+  // The following require the mutex.
+  void handle_exit_message(int64_t rank, const std::string& text);
+  void set_failure(int64_t rank, const std::string& what);
+  void handle_silent_store();
+  bool all_exited() const;
 
   const RankInfo rank_info;
-  const Clock::duration patience, pause;
-  const c10::intrusive_ptr<c10d::Store> store;  // of the first thread alone
+  const Clock::duration patience, interval;
+  const c10::intrusive_ptr<c10d::Store> store;  // used by the heartbeat thread only
   std::map<int64_t, Peer> peers;
-  std::mutex mutex;  // over all that follows, and what is `ended` of the peers
+  std::mutex mutex;  // guards everything below, and Peer::exited
   std::condition_variable changed;
-  std::string advice = "what was kept before it stands, and the same command goes on from there";
-  std::string ending;  // how this rank ends; empty: it works
-  bool suspicious = false, heard = false, done = false, stopped = false;
-  Clock::time_point answered = Clock::now();  // the store, the last time
-  std::optional<Verdict> verdict;
+  std::string advice = "run the same command again to resume from the last checkpoint";
+  std::string exit_message;                     // of this rank; empty while it works
+  bool collective_failed = false;               // shortens the patience
+  bool reported = false;                        // the main thread knows of the failure
+  bool done = false;                            // the heartbeat thread has finished
+  bool stopped = false;                         // both threads must finish
+  Clock::time_point last_reply = Clock::now();  // of the store
+  std::optional<Failure> failure;
 };
 
 Heartbeat::State::State(const RankInfo& own, double seconds, c10::intrusive_ptr<c10d::Store> connection)
     : rank_info(own),
       patience(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))),
-      pause(std::min<Clock::duration>(patience / 10, std::chrono::seconds(1))),
+      interval(std::min<Clock::duration>(patience / 10, std::chrono::seconds(1))),
       store(std::move(connection)) {
   for (int64_t rank = 0; rank < rank_info.size; ++rank)
-    if (rank != rank_info.rank) peers[rank].seen = answered;
+    if (rank != rank_info.rank) peers[rank].last_beat = last_reply;
   put(*store, key("host", rank_info.rank), own_host());
 }
 
-// Signs of life, until this rank ends; rank 0 goes on until all have ended.
+// Sends heartbeats until this rank exits; rank 0 continues until all ranks have exited.
 void Heartbeat::State::beat() {
   try {
-    for (int64_t signs = 1;; ++signs) {
-      put(*store, key("alive", rank_info.rank), std::to_string(signs));
-      std::string said;
+    for (int64_t beats = 1;; ++beats) {
+      put(*store, key("alive", rank_info.rank), std::to_string(beats));
+      std::string announced;
       {
         const std::lock_guard lock(mutex);
-        said = ending;
+        announced = exit_message;
       }
-      if (!said.empty()) put(*store, key("end", rank_info.rank), said);
+      if (!announced.empty()) put(*store, key("end", rank_info.rank), announced);
       const Clock::time_point now = Clock::now();
-      for (auto& [rank, peer] : peers) look_at(rank, peer, now);
+      for (auto& [rank, peer] : peers) check_peer(rank, peer, now);
       std::unique_lock lock(mutex);
-      answered = Clock::now();
-      if (!said.empty() && (rank_info.rank != 0 || all_ended() || verdict || stopped)) break;
-      changed.wait_for(lock, pause, [&] { return stopped || ending != said; });
+      last_reply = Clock::now();
+      if (!announced.empty() && (rank_info.rank != 0 || all_exited() || failure || stopped)) break;
+      changed.wait_for(lock, interval, [&] { return stopped || exit_message != announced; });
     }
   } catch (const std::exception&) {
     const std::lock_guard lock(mutex);
-    if (ending.empty() && rank_info.rank != 0) decide(0, "is lost (its connection ended)");
+    if (exit_message.empty() && rank_info.rank != 0) set_failure(0, "is lost (its connection was closed)");
   }
   const std::lock_guard lock(mutex);
   done = true;
   changed.notify_all();
 }
 
-void Heartbeat::State::look_at(int64_t rank, Peer& peer, Clock::time_point now) {
-  if (peer.ended) return;
-  const std::string signs = take(*store, key("alive", rank)), last_word = take(*store, key("end", rank));
+void Heartbeat::State::check_peer(int64_t rank, Peer& peer, Clock::time_point now) {
+  if (peer.exited) return;
+  const std::string beats = take(*store, key("alive", rank)), message = take(*store, key("end", rank));
   if (peer.host.empty()) peer.host = take(*store, key("host", rank));
   const std::lock_guard lock(mutex);
-  if (!last_word.empty()) {
-    peer.ended = true;
-    if (last_word != kLeft && ending.empty()) hear(rank, last_word);
+  if (!message.empty()) {
+    peer.exited = true;
+    if (message != kLeft && exit_message.empty()) handle_exit_message(rank, message);
     return;
   }
-  if (const int64_t count = std::atoll(signs.c_str()); count != peer.signs) {
-    peer.signs = count;
-    peer.seen = now;
+  if (const int64_t count = std::atoll(beats.c_str()); count != peer.beats) {
+    peer.beats = count;
+    peer.last_beat = now;
     return;
   }
-  if (peer.signs == 0) return;  // not there yet: those who wait for it have a limit of their own
-  const Clock::duration limit = suspicious ? std::min<Clock::duration>(patience, kSuspicion) : patience;
-  if (now - peer.seen < limit) return;
-  peer.ended = true;
-  if (ending.empty())
-    decide(rank, fmt::format("is lost (no sign of life for {:.0f} s)",
-                             std::chrono::duration<double>(now - peer.seen).count()));
+  if (peer.beats == 0) return;  // not started yet: the rendezvous has a timeout of its own
+  const Clock::duration limit = collective_failed ? std::min<Clock::duration>(patience, kShortPatience) : patience;
+  if (now - peer.last_beat < limit) return;
+  peer.exited = true;
+  if (exit_message.empty())
+    set_failure(rank, fmt::format("is lost (no heartbeat for {:.0f} s)",
+                                  std::chrono::duration<double>(now - peer.last_beat).count()));
 }
 
-// Ends the process where nobody else can.
-void Heartbeat::State::guard() {
+// Exits the process if the main thread is blocked and cannot.
+void Heartbeat::State::watch() {
   std::unique_lock lock(mutex);
   while (!stopped) {
-    changed.wait_for(lock, pause);
-    if (Clock::now() - answered > patience && ending.empty()) miss_an_answer();
-    if (!verdict || heard || !ending.empty()) continue;
-    if (changed.wait_for(lock, kMoment, [this] { return heard || stopped || !ending.empty(); })) continue;
-    if (!verdict->quiet) std::cerr << fmt::format("tributary: {}\n", verdict->sentence) << std::flush;
+    changed.wait_for(lock, interval);
+    if (Clock::now() - last_reply > patience && exit_message.empty()) handle_silent_store();
+    if (!failure || reported || !exit_message.empty()) continue;
+    if (changed.wait_for(lock, kGracePeriod, [this] { return reported || stopped || !exit_message.empty(); })) continue;
+    if (!failure->quiet) std::cerr << fmt::format("tributary: {}\n", failure->message) << std::flush;
     _exit(exit_code_for_lost_peer());
   }
 }
 
-// Whoever was the first to miss a rank tells the others, so that all name that one and not the messenger.
-void Heartbeat::State::hear(int64_t rank, const std::string& last_word) {
-  if (!last_word.starts_with(kAfter)) return decide(rank, last_word);
-  std::istringstream words(last_word.substr(kAfter.size()));
-  int64_t missed = -1;
+// A rank that exits because of a lost rank names it, so that all ranks report the lost one and not the messenger.
+void Heartbeat::State::handle_exit_message(int64_t rank, const std::string& text) {
+  if (!text.starts_with(kAfter)) return set_failure(rank, text);
+  std::istringstream words(text.substr(kAfter.size()));
+  int64_t lost = -1;
   std::string what;
-  std::getline(words >> missed >> std::ws, what);
-  if (peers.contains(missed))
-    decide(missed, what);
+  std::getline(words >> lost >> std::ws, what);
+  if (peers.contains(lost))
+    set_failure(lost, what);
   else
-    decide(rank, "has given this rank up");
+    set_failure(rank, "exited because it lost this rank");
 }
 
-void Heartbeat::State::decide(int64_t rank, const std::string& what) {
-  if (verdict) return;
+void Heartbeat::State::set_failure(int64_t rank, const std::string& what) {
+  if (failure) return;
   const std::string& known = peers.at(rank).host;
   const std::string& host = known.empty() && rank == 0 ? rank_info.address : known;
   const bool lost = what.starts_with("is lost");
-  // The lowest rank that is left speaks for all; rank 0 for itself, if it failed.
+  // The lowest remaining rank prints the message; a failed rank 0 prints its own.
   const bool quiet = rank_info.rank != (rank == 0 && lost ? 1 : 0);
-  verdict = {rank, what,
+  failure = {rank, what,
              fmt::format("rank {}{} {}{}", rank, host.empty() ? "" : " on " + host, what, lost ? "; " + advice : ""),
              quiet};
   changed.notify_all();
 }
 
-// Of the store. It lives in rank 0; there it is silent where a rank stopped in the midst of a request, for which
-// LibTorch lets all others wait.
-void Heartbeat::State::miss_an_answer() {
-  if (rank_info.rank != 0) return decide(0, "is lost (no answer from it)");
-  if (verdict) return;
-  verdict = {rank_info.rank, "waits for a rank that stands still",
-             "a rank stands still in the midst of a message to rank 0, which cannot tell which one; " + advice, false};
+// The store is hosted by rank 0. In LibTorch 1.13 it serves no request while a peer hangs mid-request, not even one of
+// rank 0 itself.
+void Heartbeat::State::handle_silent_store() {
+  if (rank_info.rank != 0) return set_failure(0, "is lost (its store does not answer)");
+  if (failure) return;
+  failure = {rank_info.rank, "waits for a rank that hangs",
+             "a rank hangs in a request to rank 0, which cannot tell which rank it is; " + advice, false};
   changed.notify_all();
 }
 
-bool Heartbeat::State::all_ended() const {
-  return std::all_of(peers.begin(), peers.end(), [](const auto& peer) { return peer.second.ended; });
+bool Heartbeat::State::all_exited() const {
+  return std::all_of(peers.begin(), peers.end(), [](const auto& peer) { return peer.second.exited; });
 }
 
-void Heartbeat::State::end(const std::string& how) {
+void Heartbeat::State::announce_exit(const std::string& how) {
   std::unique_lock lock(mutex);
-  if (!ending.empty()) return;
-  ending = verdict && how != kLeft ? fmt::format("{}{} {}", kAfter, verdict->rank, verdict->what) : how;
+  if (!exit_message.empty()) return;
+  exit_message = failure && how != kLeft ? fmt::format("{}{} {}", kAfter, failure->rank, failure->what) : how;
   changed.notify_all();
-  const bool waits = ending == kLeft && rank_info.rank == 0;
-  changed.wait_for(lock, waits ? std::max<Clock::duration>(kGoodbye, patience) : kGoodbye,
-                   [this] { return done || verdict; });
+  const bool waits = exit_message == kLeft && rank_info.rank == 0;
+  changed.wait_for(lock, waits ? std::max<Clock::duration>(kExitTimeout, patience) : kExitTimeout,
+                   [this] { return done || failure; });
 }
 
 Heartbeat::Heartbeat(const RankInfo& rank_info, double patience, c10::intrusive_ptr<c10d::Store> store)
     : state_(std::make_shared<State>(rank_info, patience, std::move(store))),
       beat_([state = state_] { state->beat(); }),
-      guard_([state = state_] { state->guard(); }) {}
+      watchdog_([state = state_] { state->watch(); }) {}
 
 Heartbeat::~Heartbeat() {
   leave();
@@ -223,9 +227,9 @@ Heartbeat::~Heartbeat() {
     std::unique_lock lock(state_->mutex);
     state_->stopped = true;
     state_->changed.notify_all();
-    done = state_->changed.wait_for(lock, kMoment, [this] { return state_->done; });
+    done = state_->changed.wait_for(lock, kGracePeriod, [this] { return state_->done; });
   }
-  guard_.join();
+  watchdog_.join();
   if (done)
     beat_.join();
   else
@@ -238,24 +242,24 @@ void Heartbeat::advise(std::string advice) {
 }
 
 void Heartbeat::leave() {
-  state_->end(std::string(kLeft));
+  state_->announce_exit(std::string(kLeft));
 }
 
 void Heartbeat::fail(const std::string& message) {
-  state_->end("failed: " + first_line(message));
+  state_->announce_exit("failed: " + first_line(message));
 }
 
 void Heartbeat::check(double seconds) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   if (seconds > 0) {
-    state.suspicious = true;
-    state.changed.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return state.verdict.has_value(); });
+    state.collective_failed = true;
+    state.changed.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return state.failure.has_value(); });
   }
-  if (!state.verdict) return;
-  state.heard = true;
+  if (!state.failure) return;
+  state.reported = true;
   state.changed.notify_all();
-  throw LostPeer(state.verdict->sentence, state.verdict->quiet);
+  throw LostPeer(state.failure->message, state.failure->quiet);
 }
 
 }  // namespace tributary

@@ -1,13 +1,13 @@
-// Notices a rank that died, hangs or failed, so that the others end with a sentence instead of waiting for ever.
+// Detects ranks that died, hang or failed, so that the others exit with a message instead of waiting for ever.
 //
-// Every rank has a thread that writes a sign of life into c10d's store and looks for those of the others. A rank is
-// lost when there was none for `patience` seconds; sooner where a collective has failed, which happens at once when a
-// process is killed. The store lives in rank 0, and a rank that gets no answer from it has lost rank 0. Rank 0 gets
-// none where another one stopped in the midst of a request, and ends, too, though it cannot name that one. Work that
-// stands still in a living process is a matter of the collectives' own time limit (world.h).
+// Every rank has a thread that writes a heartbeat into the c10d store and reads those of the others. A rank is lost if
+// it sent no heartbeat for `patience` seconds, or for less if a collective has failed, which happens at once when a
+// process is killed. Rank 0 hosts the store: a rank that gets no answer from it has lost rank 0. If a peer hangs
+// mid-request, rank 0 also exits, but it cannot tell which peer it was. A live process that makes no progress is caught
+// by the timeout of the collectives (process_group.h).
 //
-// What became of a rank is told to the main thread as a LostPeer. Where that does not ask, because it waits for the
-// lost one, the watch says the sentence and ends the process: what was kept before stands.
+// The main thread learns of a lost rank as a LostPeer exception from check(). If it does not call check(), because it
+// is blocked in a collective, a watchdog thread prints the message and exits the process. Saved checkpoints remain.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -21,11 +21,11 @@
 
 namespace tributary {
 
-// The work ends because another rank did. The program ends with `exit_code_for_lost_peer` (launch.h).
+// Another rank was lost or failed. The program exits with `exit_code_for_lost_peer` (launcher.h).
 class LostPeer : public WorkError {
  public:
-  LostPeer(const std::string& sentence, bool quiet) : WorkError(sentence), quiet_(quiet) {}
-  // Another rank says the sentence.
+  LostPeer(const std::string& message, bool quiet) : WorkError(message), quiet_(quiet) {}
+  // Whether another rank prints the message.
   bool quiet() const { return quiet_; }
 
  private:
@@ -34,27 +34,27 @@ class LostPeer : public WorkError {
 
 class Heartbeat {
  public:
-  // `store` is a connection that nobody else uses.
+  // `store` is a connection of its own, not used by other threads.
   Heartbeat(const RankInfo& rank_info, double patience, c10::intrusive_ptr<c10d::Store> store);
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  // What the sentence about a lost rank tells the reader to do.
+  // Sets the advice at the end of the message about a lost rank.
   void advise(std::string advice);
 
-  // Says that this rank ends in good order. Rank 0, which has the store, waits for the others to do so, too.
+  // Announces a regular exit of this rank. Rank 0, which hosts the store, waits until the others have exited, too.
   void leave();
-  // Says that this rank ends with an error; the others end at once.
+  // Announces that this rank exits with an error; the others then exit at once.
   void fail(const std::string& message);
 
-  // Throws what became of another rank, if that is known now or within `seconds`.
+  // Throws a LostPeer if the loss or failure of another rank is known now or becomes known within `seconds`.
   void check(double seconds = 0);
 
  private:
   struct State;
-  std::shared_ptr<State> state_;  // with the threads, which may outlive the rest where the store does not answer
-  std::thread beat_, guard_;
+  std::shared_ptr<State> state_;  // shared with the threads, which outlive this object if the store does not answer
+  std::thread beat_, watchdog_;
 };
 
 }  // namespace tributary

@@ -18,9 +18,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kMeeting = std::chrono::minutes(5);  // for all ranks to be started
+constexpr milliseconds kRendezvousTimeout = std::chrono::minutes(5);
 
-milliseconds of_seconds(double seconds) {
+milliseconds to_milliseconds(double seconds) {
   return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(seconds));
 }
 
@@ -30,21 +30,21 @@ void declare(OptionTable& table, DistributedOptions& options) {
   constexpr double kShortest = 1, kLongest = 366 * 24 * 3600;
   table
       .integer("scale", "processes", &options.processes, 0, 1024,
-               "processes to start on this machine for one piece of work; 0 takes this one only")
+               "processes to start on this machine; 0 runs in this process only")
       .transient();
   table
       .number("scale", "rank_patience", &options.rank_patience, kShortest, 3600,
-              "seconds without a sign of life after which a process is lost")
+              "seconds without a heartbeat after which a process is considered lost")
       .transient();
   table
       .number("scale", "rank_timeout", &options.rank_timeout, kShortest, kLongest,
-              "seconds that processes wait for one that is alive but does not come")
+              "seconds after which a collective operation fails if a live process does not join it")
       .transient();
 }
 
 struct ProcessGroup::Links {
   Links(const RankInfo& own, torch::Device where, double seconds)
-      : rank_info(own), device(where), patience(seconds), store(open_store(own, kMeeting)) {}
+      : rank_info(own), device(where), patience(seconds), store(open_store(own, kRendezvousTimeout)) {}
 
   RankInfo rank_info;
   torch::Device device;
@@ -52,11 +52,11 @@ struct ProcessGroup::Links {
   int exceptions = std::uncaught_exceptions();
   bool failed = false;
   c10::intrusive_ptr<c10d::Store> store;
-  std::optional<Heartbeat> heartbeat;  // none where there is nobody to watch
+  std::optional<Heartbeat> heartbeat;  // none with a single rank
   c10::intrusive_ptr<Backend> backend;
-  std::string failure = "it ended with an error of its own";  // where it does not say more
+  std::string failure = "unknown error";  // announced by the destructor after an exception
 
-  // Calls `work`; where it fails, the reason is most often a rank that is lost, which the watch can name.
+  // Calls `work`. If it fails, the cause is most often a lost rank, so wait for the heartbeat to name it.
   template <typename Call>
   void guarded(const Call& work) {
     if (heartbeat) heartbeat->check();
@@ -67,20 +67,20 @@ struct ProcessGroup::Links {
     } catch (const std::exception& error) {
       constexpr double kMargin = 3;
       if (heartbeat) heartbeat->check(patience + kMargin);
-      failure = fmt::format("no result from the other ranks: {}", first_line(error.what()));
+      failure = fmt::format("a collective operation failed: {}", first_line(error.what()));
       throw WorkError(failure);
     }
   }
 
-  // What is sent for a tensor: its own memory where that can be, otherwise a copy. Bytes where nothing is computed.
+  // The buffer to send for a tensor: its own memory if possible, otherwise a copy. Viewed as bytes unless `computed`.
   Tensor outgoing(const Tensor& tensor, bool computed) const {
     Tensor wire = flat_view(tensor);
-    TRIBUTARY_CHECK(wire.defined(), "a tensor with gaps among those of several ranks");
+    TRIBUTARY_CHECK(wire.defined(), "collectives need dense tensors");
     if (!computed || wire.scalar_type() == torch::kBool) wire = wire.view(torch::kUInt8);
     if (wire.scalar_type() == torch::kBFloat16 && !is_nccl(device)) wire = wire.to(torch::kFloat32);
     return wire.device() == device ? wire : wire.to(device);
   }
-  // Takes what came back into the tensor, unless it is there already.
+  // Copies a received buffer into the tensor, unless they share memory.
   static void take(const Tensor& tensor, const Tensor& wire, bool computed) {
     if (wire.data_ptr() == tensor.data_ptr()) return;
     Tensor own = flat_view(tensor);
@@ -91,16 +91,16 @@ struct ProcessGroup::Links {
 
 namespace {
 
-class Nothing : public Communicator::Pending {
+class Completed : public Communicator::Pending {
  public:
   void wait() override {}
 };
 
-// A sum under way. It keeps the tensors it works on.
-class SumUnderWay : public Communicator::Pending {
+// A running all_reduce; keeps its tensors alive.
+class PendingSum : public Communicator::Pending {
  public:
   using Guarded = std::function<void(const std::function<void()>&)>;
-  SumUnderWay(c10::intrusive_ptr<c10d::Work> work, Guarded guarded, std::function<void()> take)
+  PendingSum(c10::intrusive_ptr<c10d::Work> work, Guarded guarded, std::function<void()> take)
       : work_(std::move(work)), guarded_(std::move(guarded)), take_(std::move(take)) {}
   void wait() override {
     if (!work_) return;
@@ -120,13 +120,13 @@ class SumUnderWay : public Communicator::Pending {
 ProcessGroup::ProcessGroup(const RankInfo& rank_info, torch::Device device, const DistributedOptions& options)
     : links_(new Links(rank_info, device, options.rank_patience)) {
   Links& links = *links_;
-  std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to ranks that are gone: an error, but no reason to die without a word
+  std::signal(SIGPIPE, SIG_IGN);  // Gloo may write to a lost rank; that must be an error, not a silent exit
   if (device.is_cuda()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
   try {
     if (rank_info.size > 1)
-      links.heartbeat.emplace(rank_info, options.rank_patience, connect_store(rank_info, kMeeting));
+      links.heartbeat.emplace(rank_info, options.rank_patience, connect_store(rank_info, kRendezvousTimeout));
     links.guarded(
-        [&] { links.backend = open_backend(links.store, rank_info, device, of_seconds(options.rank_timeout)); });
+        [&] { links.backend = open_backend(links.store, rank_info, device, to_milliseconds(options.rank_timeout)); });
     barrier();
   } catch (const std::exception& error) {
     if (links.heartbeat) links.heartbeat->fail(error.what());
@@ -145,7 +145,7 @@ ProcessGroup::~ProcessGroup() {
       abandon_backend(std::move(links.backend));
     }
     if (links.heartbeat) links.heartbeat->leave();
-  } catch (const std::exception&) {  // nobody is left to whom it matters
+  } catch (const std::exception&) {  // no peer is left to notify
   }
 }
 
@@ -162,14 +162,14 @@ void ProcessGroup::all_reduce(Tensor& tensor) {
 }
 
 std::unique_ptr<Communicator::Pending> ProcessGroup::all_reduce_async(Tensor tensor) {
-  if (tensor.numel() == 0) return std::make_unique<Nothing>();
+  if (tensor.numel() == 0) return std::make_unique<Completed>();
   Links& links = *links_;
   std::vector<Tensor> wire = {links.outgoing(tensor, /*computed=*/true)};
   c10d::AllreduceOptions options;
   options.reduceOp = tensor.scalar_type() == torch::kBool ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
   c10::intrusive_ptr<c10d::Work> work;
   links.guarded([&] { work = links.backend->allreduce(wire, options); });
-  return std::make_unique<SumUnderWay>(
+  return std::make_unique<PendingSum>(
       std::move(work), [&links](const std::function<void()>& call) { links.guarded(call); },
       [tensor, wire = wire[0]] { Links::take(tensor, wire, /*computed=*/true); });
 }
@@ -218,10 +218,10 @@ void ProcessGroup::fail(const std::string& message) {
 torch::Device device_of(const RankInfo& rank_info, torch::Device device) {
   if (!device.is_cuda()) return device;
   const auto count = static_cast<int64_t>(torch::cuda::device_count());
-  if (count == 1 && !launched()) return {torch::kCUDA, 0};  // whoever started us showed each rank its own
+  if (count == 1 && !launched()) return {torch::kCUDA, 0};  // the launcher made one GPU visible to each rank
   if (rank_info.local_rank >= count)
-    input_error("rank {} is process {} of this machine, which has {} GPUs; start one process for each GPU",
-                rank_info.rank, rank_info.local_rank, count);
+    input_error("rank {} has local rank {}, but this machine has {} GPUs; start one process per GPU", rank_info.rank,
+                rank_info.local_rank, count);
   return {torch::kCUDA, static_cast<c10::DeviceIndex>(rank_info.local_rank)};
 }
 

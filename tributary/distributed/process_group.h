@@ -1,10 +1,9 @@
-// Communicator that are processes, on one machine or many.
+// A Communicator between processes on one or more machines.
 //
-// What one rank does with the others goes through c10d: Gloo on CPUs, NCCL on GPUs, where each process has a GPU of its
-// own. On a GPU nothing here waits for the device: results are there for what is asked of the current stream next, and
-// the calls can be recorded (accelerator.h) as long as what is begun is waited for within the recording.
-//
-// A rank that is lost ends the work of all with a LostPeer (watch.h).
+// Collectives run through c10d: Gloo on CPUs, NCCL on GPUs with one GPU per process. On a GPU they do not block the
+// host: later work on the current stream sees the results. They can be captured in a CUDA graph (accelerator.h) if
+// every asynchronous call is also waited for within the capture. If a rank is lost, collectives throw a LostPeer on the
+// others (heartbeat.h).
 #pragma once
 
 #include <memory>
@@ -17,35 +16,35 @@
 namespace tributary {
 
 struct DistributedOptions {
-  int64_t processes = 0;       // to start on this machine; 0: this one only
-  double rank_patience = 20;   // seconds without a sign of life after which a rank is lost
-  double rank_timeout = 1800;  // seconds after which a collective is given up: the longest that one rank may let the
-                               // others wait, such as for an evaluation
+  int64_t processes = 0;       // to start on this machine; 0: this process only
+  double rank_patience = 20;   // seconds without a heartbeat after which a rank is lost
+  double rank_timeout = 1800;  // seconds after which a collective fails: the longest that one rank may keep the others
+                               // waiting, e.g. for an evaluation
 };
 void declare(OptionTable& table, DistributedOptions& options);
 
 class ProcessGroup : public Communicator {
  public:
-  // Returns when all ranks are there and have worked together once. `device` is that of this rank: see `device_of`.
+  // Returns when all ranks have joined and passed a barrier. `device` is the device of this rank, see `device_of`.
   ProcessGroup(const RankInfo& rank_info, torch::Device device, const DistributedOptions& options);
-  // In good order a rank says goodbye. When an exception ends the work, the others are told to end theirs, unless this
-  // rank was asked to stop: that is for all to agree on.
+  // Announces a regular exit. During stack unwinding, announces a failure instead, so that the other ranks exit, too;
+  // except after a signal, on which all ranks agree by themselves (consensus.h).
   ~ProcessGroup() override;
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
   int64_t rank() const override;
   int64_t size() const override;
-  // Tensors may have any layout without gaps, the same on all ranks. Those of the host go through the GPU where the
-  // ranks have one. The sum of bools is whether any is true.
+  // Tensors may have any dense layout, equal on all ranks. With NCCL, host tensors are copied through the GPU. The sum
+  // of bools is their logical or.
   void all_reduce(Tensor& tensor) override;
   std::unique_ptr<Pending> all_reduce_async(Tensor tensor) override;
   void broadcast(Tensor& tensor, int64_t owner) override;
   Tensor all_gather(const Tensor& own) override;
 
-  // What the sentence about a lost rank tells the reader to do.
+  // Sets the advice at the end of the message about a lost rank.
   void advise(std::string advice);
-  // Tells the others why this rank ends.
+  // Tells the other ranks why this rank exits.
   void fail(const std::string& message);
 
  private:
@@ -53,11 +52,11 @@ class ProcessGroup : public Communicator {
   std::unique_ptr<Links> links_;
 };
 
-// The device of this rank where the work is to be done on `device`: on GPUs, that of its number on this machine. An
-// InputError where there are too few.
+// The device of this rank: `device` itself on CPUs, the GPU with the local rank as its index on GPUs. Throws an
+// InputError if the machine has too few GPUs.
 torch::Device device_of(const RankInfo& rank_info, torch::Device device);
 
-// Whether this program was built with what joins processes on such devices.
+// Whether the program was built with the backend for such a device.
 bool can_join(torch::Device device);
 std::unique_ptr<ProcessGroup> join(const RankInfo& rank_info, torch::Device device, const DistributedOptions& options);
 

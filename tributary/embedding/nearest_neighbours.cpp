@@ -11,10 +11,10 @@
 namespace tributary {
 namespace {
 
-constexpr int64_t kMoreCandidates = 16;
-constexpr int64_t kBlock = int64_t{1} << 24;  // distances at a time: 64 MiB
+constexpr int64_t kExtraCandidates = 16;
+constexpr int64_t kBlock = int64_t{1} << 24;  // distances per block: 64 MiB
 
-// The square of the distance between two rows. Sixteen sums, so that it becomes vector instructions.
+// Squared distance between two rows. Sixteen partial sums let the compiler vectorise the loop.
 float squared_distance(const float* a, const float* b, int64_t width) {
   constexpr int64_t kLanes = 16;
   std::array<float, kLanes> sums{};
@@ -27,9 +27,9 @@ float squared_distance(const float* a, const float* b, int64_t width) {
   return sum;
 }
 
-// int64 [rows, candidates] on the host: the nearest of rows `first` to `first` + `rows` - 1, as far as a product tells.
+// Approximate nearest neighbours of the rows `first` to `first` + `rows` - 1, int64 [rows, candidates] on the host.
 Tensor candidates_of(const Tensor& features, const Tensor& lengths2, int64_t first, int64_t rows, int64_t candidates) {
-  // The row's own length is the same for all its neighbours.
+  // Omit |a|^2, which is the same for all neighbours of a row.
   Tensor nearness = at::addmm(-lengths2, features.narrow(0, first, rows), features.t(), /*beta=*/1, /*alpha=*/2);
   const Tensor own = torch::arange(first, first + rows, features.options().dtype(torch::kInt64));
   nearness.scatter_(1, own.unsqueeze(1), -INFINITY);
@@ -40,9 +40,9 @@ Tensor candidates_of(const Tensor& features, const Tensor& lengths2, int64_t fir
 
 NearRows nearest_rows_of(const Tensor& features, int64_t count, int threads) {
   const int64_t points = features.size(0), width = features.size(1);
-  TRIBUTARY_CHECK(count < points, "{} neighbours among {}", count, points);
+  TRIBUTARY_CHECK(count < points, "{} neighbours requested among {} points", count, points);
   torch::NoGradGuard no_grad;
-  const int64_t candidates = std::min(count + kMoreCandidates, points - 1);
+  const int64_t candidates = std::min(count + kExtraCandidates, points - 1);
   const Tensor host = features.to(torch::kCPU).contiguous(), lengths2 = features.square().sum(1);
   const float* values = host.data_ptr<float>();
   NearRows near{points, count, std::vector<int32_t>(static_cast<size_t>(points * count)),

@@ -1,9 +1,9 @@
-// The nearest neighbours of every row of a matrix, exactly.
+// Exact nearest neighbours of every row of a matrix.
 //
-// One matrix product a block of rows gives all distances, on the device of the features, but not to the last digits:
-// |a|^2 - 2ab + |b|^2 cancels for neighbours, and devices round differently. So it only names some candidates more than
-// needed, and the host measures their distances as the lengths of differences: duplicates are at distance zero, and
-// every device finds the same.
+// One matrix product per block of rows gives all distances on the features' device, but |a|^2 - 2ab + |b|^2 cancels for
+// close neighbours, and devices round differently. It therefore only selects a few more candidates than needed, whose
+// distances the host computes from differences. Duplicates have distance zero, and every device finds the same
+// neighbours.
 #pragma once
 
 #include "tributary/base/tensor.h"
@@ -11,8 +11,8 @@
 
 namespace tributary {
 
-// The `count` rows of `features`, float [n, d], nearest to each row, nearest first, without itself; equally near ones
-// by index, as far as they are candidates. `count` is less than n.
+// Finds the `count` < n nearest other rows of each row of `features`, float [n, d], nearest first. Ties among the
+// candidates are broken by index.
 NearRows nearest_rows_of(const Tensor& features, int64_t count, int threads);
 
 }  // namespace tributary

@@ -6,22 +6,22 @@
 namespace tributary {
 namespace {
 
-constexpr int64_t kOversampled = 10, kIterations = 7;  // as scikit-learn's
-constexpr int64_t kNumbers = int64_t{1} << 22;         // numbers that are doubled in precision at a time
+constexpr int64_t kOversampled = 10, kIterations = 7;  // as in scikit-learn
+constexpr int64_t kNumbers = int64_t{1} << 22;         // elements converted to double per block
 
-// Calls use(first row, rows as double) for blocks of rows.
+// Calls use(first row, rows as double) for each block of rows.
 template <typename Use>
-void by_blocks(const Tensor& features, Use use) {
+void for_each_block(const Tensor& features, Use use) {
   const int64_t block = std::max<int64_t>(1, kNumbers / std::max<int64_t>(1, features.size(1)));
   for (int64_t first = 0; first < features.size(0); first += block)
     use(first, features.narrow(0, first, std::min(block, features.size(0) - first)).to(torch::kFloat64));
 }
 
 // X'X times `basis` [d, s], on the host.
-Tensor scattered(const Tensor& features, const Tensor& basis) {
+Tensor scatter_times(const Tensor& features, const Tensor& basis) {
   const Tensor there = basis.to(features.device());
   Tensor sum = torch::zeros_like(there);
-  by_blocks(features, [&](int64_t, const Tensor& rows) { sum += rows.t().matmul(rows.matmul(there)); });
+  for_each_block(features, [&](int64_t, const Tensor& rows) { sum += rows.t().matmul(rows.matmul(there)); });
   return sum.to(torch::kCPU);
 }
 
@@ -34,15 +34,16 @@ Tensor principal_scores(const Tensor& features, int64_t components, const Random
   Tensor basis = torch::empty({width, std::min(components + kOversampled, most)}, torch::kFloat64);
   Random draws = random;
   for (int64_t i = 0; i < basis.numel(); ++i) basis.data_ptr<double>()[i] = draws.bell();
-  for (int64_t i = 0; i < kIterations; ++i) basis = std::get<0>(at::linalg_qr(scattered(features, basis)));
-  const Tensor small = basis.t().matmul(scattered(features, basis));
+  for (int64_t i = 0; i < kIterations; ++i) basis = std::get<0>(at::linalg_qr(scatter_times(features, basis)));
+  const Tensor small = basis.t().matmul(scatter_times(features, basis));
   const Tensor vectors = std::get<1>(at::linalg_eigh((small + small.t()) / 2));  // by rising variance
   Tensor axes = basis.matmul(vectors.flip(1).narrow(1, 0, components));
   axes = axes * axes.gather(0, axes.abs().argmax(0, /*keepdim=*/true)).sign();
   axes = axes.to(features.device());
   Tensor scores = torch::empty({points, components}, axes.options());
-  by_blocks(features,
-            [&](int64_t first, const Tensor& rows) { scores.narrow(0, first, rows.size(0)).copy_(rows.matmul(axes)); });
+  for_each_block(features, [&](int64_t first, const Tensor& rows) {
+    scores.narrow(0, first, rows.size(0)).copy_(rows.matmul(axes));
+  });
   return scores;
 }
 

@@ -1,4 +1,4 @@
-// Principal components: the directions in which features differ most.
+// Projection of features on their principal components.
 #pragma once
 
 #include "tributary/base/random.h"
@@ -6,9 +6,9 @@
 
 namespace tributary {
 
-// Double [n, min(components, n, d)]: `features` [n, d], of mean zero, along their first principal components, by
-// falling variance. A few steps of power iteration on a random subspace (Halko, Martinsson and Tropp, SIAM Review
-// 2011), on the features' device and in double precision; a component points where its largest loading is positive.
+// Projects `features` [n, d], which must have mean zero, on their first principal components, by falling variance.
+// Returns double [n, min(components, n, d)] on the features' device. Uses randomised power iteration (Halko, Martinsson
+// and Tropp, SIAM Review 2011) in double precision. The largest loading of each component is positive.
 Tensor principal_scores(const Tensor& features, int64_t components, const Random& random);
 
 }  // namespace tributary

@@ -1,7 +1,7 @@
-// t-SNE (van der Maaten and Hinton, JMLR 2008): features as points of the plane, neighbours beside each other.
+// t-SNE (van der Maaten and Hinton, JMLR 2008): embeds features in the plane.
 //
-// Neighbours are found where the features lie (nearest.h), affinities and the descent are the host's
-// (tsne_affinities.h, tsne_descent.h): their work grows with n log n.
+// Nearest neighbours are found on the features' device (nearest_neighbours.h). Affinities and gradient descent run on
+// the host in O(n log n) (tsne/affinities.h, tsne/descent.h).
 #pragma once
 
 #include "tributary/base/tensor.h"
@@ -10,16 +10,15 @@
 namespace tributary {
 
 struct TsneResult {
-  Tensor embedding;       // float [n, 2] on the host, around zero
-  double divergence = 0;  // KL(p || q), less is better
-  double perplexity = 0;  // the one used: less than asked for where there are few points
+  Tensor embedding;       // float [n, 2] on the host, centred at zero
+  double divergence = 0;  // KL(p || q), lower is better
+  double perplexity = 0;  // the perplexity used, reduced if there are few points
 };
 
-// Embeds `features` [n, d] of any floating type and on any device. The points begin at `start` [n, 2], so that an
-// embedding can go on from another one, or else at their first two principal components, made tiny; either way with a
-// little noise of the seed that parts duplicates. To follow features that change, start from the last embedding with
-// `early` 0 and some 300 iterations; otherwise it melts before it forms again. Features that are not finite are a
-// WorkError.
+// Embeds `features` [n, d] of any floating-point dtype on any device. Points are initialised with `start` [n, 2], or
+// with scaled-down first two principal components; both with a little noise from the seed, which separates duplicates.
+// To follow features that change, start from the previous embedding with `early` = 0 and about 300 iterations; early
+// exaggeration would dissolve it. Throws a WorkError for non-finite features.
 TsneResult tsne(const Tensor& features, const TsneOptions& options = {}, const Tensor& start = {});
 
 }  // namespace tributary

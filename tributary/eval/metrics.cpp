@@ -17,12 +17,12 @@ Confusion confusion_of(const Tensor& scores, const Labels& truth) {
 }
 
 std::vector<double> class_accuracies(const Confusion& confusion) {
-  std::vector<double> shares;
+  std::vector<double> accuracies;
   for (size_t k = 0; k < confusion.size(); ++k) {
     const auto total = static_cast<double>(std::accumulate(confusion[k].begin(), confusion[k].end(), int64_t{0}));
-    shares.push_back(static_cast<double>(confusion[k][k]) / total);
+    accuracies.push_back(static_cast<double>(confusion[k][k]) / total);
   }
-  return shares;
+  return accuracies;
 }
 
 }  // namespace tributary

@@ -1,4 +1,4 @@
-// How good predictions are, for whoever has labels.
+// Accuracy and confusion matrix of predictions.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace tributary {
 
-// The share of rows of `scores` [n, K] (logits or probabilities) whose largest entry is at `label` [n].
+// Fraction of rows of `scores` [n, K] (logits or probabilities) whose argmax is `label` (int64 [n]).
 double accuracy_of(const Tensor& scores, const Tensor& label);
 
 // counts[truth][predicted].
 using Confusion = std::vector<std::vector<int64_t>>;
 Confusion confusion_of(const Tensor& scores, const Labels& truth);
 
-// The share of each class that is recognised; NaN for a class without samples.
+// Fraction of correct predictions per class; NaN for a class without samples.
 std::vector<double> class_accuracies(const Confusion& confusion);
 
 }  // namespace tributary

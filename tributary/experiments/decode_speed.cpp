@@ -26,8 +26,8 @@ bool is_jpeg(const std::vector<uint8_t>& bytes) {
   return bytes.size() > 2 && bytes[0] == 0xff && bytes[1] == 0xd8;
 }
 
-// Smooth waves and some noise, which compress about as photographs do.
-std::vector<uint8_t> drawn_jpeg(uint64_t seed) {
+// Smooth waves with noise, which compress about as well as photographs.
+std::vector<uint8_t> generated_jpeg(uint64_t seed) {
   Random random(seed);
   std::vector<uint8_t> rgb;
   const double slope = random.uniform(0.02, 0.2);
@@ -59,8 +59,8 @@ std::vector<uint8_t> drawn_jpeg(uint64_t seed) {
   return bytes;
 }
 
-// The files decode without errors: they did before.
-void decode_plainly(const std::vector<uint8_t>& bytes) {
+// Decodes with libjpeg-turbo only. The files are known to decode without errors.
+void decode_with_libjpeg(const std::vector<uint8_t>& bytes) {
   thread_local std::vector<uint8_t> rgb;
   jpeg_decompress_struct info = {};
   jpeg_error_mgr errors = {};
@@ -85,7 +85,7 @@ void decode_plainly(const std::vector<uint8_t>& bytes) {
 std::vector<std::vector<uint8_t>> jpegs_for_timing(const std::string& folder, int64_t count) {
   std::vector<std::vector<uint8_t>> jpegs;
   if (folder.empty()) {
-    for (int64_t i = 0; i < count; ++i) jpegs.push_back(drawn_jpeg(static_cast<uint64_t>(i)));
+    for (int64_t i = 0; i < count; ++i) jpegs.push_back(generated_jpeg(static_cast<uint64_t>(i)));
     return jpegs;
   }
   for (const ListedPicture& picture : list_folder(folder).pictures) {
@@ -95,7 +95,7 @@ std::vector<std::vector<uint8_t>> jpegs_for_timing(const std::string& folder, in
     decode_picture(bytes);
     jpegs.push_back(std::move(bytes));
   }
-  if (jpegs.empty()) input_error("{} holds no JPEG; name a folder that does with --jpegs", folder);
+  if (jpegs.empty()) input_error("{} has no JPEG; name a folder with JPEGs with --jpegs", folder);
   return jpegs;
 }
 
@@ -107,7 +107,7 @@ DecodeSpeed measure_decoding(const std::vector<std::vector<uint8_t>>& jpegs, int
   const auto seconds_for = [&](const auto& each) { return seconds_of([&] { parallel_for(count, threads, each); }); };
   std::vector<double> ours, libjpeg;
   for (int i = 0; i < kRepetitions; ++i) {
-    libjpeg.push_back(seconds_for([&](int64_t at) { decode_plainly(jpegs[static_cast<size_t>(at)]); }));
+    libjpeg.push_back(seconds_for([&](int64_t at) { decode_with_libjpeg(jpegs[static_cast<size_t>(at)]); }));
     ours.push_back(seconds_for([&](int64_t at) {
       decode_preprocessed(jpegs[static_cast<size_t>(at)], preprocessing, {}, memory.data() + at * bytes_each);
     }));

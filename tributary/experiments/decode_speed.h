@@ -1,4 +1,4 @@
-// How fast JPEGs become pictures in memory, against libjpeg-turbo alone.
+// Measures JPEG decoding speed, compared with plain libjpeg-turbo.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@
 namespace tributary {
 
 struct DecodeSpeed {
-  double ours = 0;     // pictures a second: decoded, framed, in their place
-  double libjpeg = 0;  // the same bytes through libjpeg-turbo into a buffer, nothing else
+  double ours = 0;     // pictures per second, decoded and preprocessed
+  double libjpeg = 0;  // pictures per second, decoded by libjpeg-turbo only
 };
 
-// JPEG files to time with: those of a folder (at most `count`), or drawn ones of 256 x 256 where `folder` is empty.
+// JPEG files for timing: at most `count` of a folder, or generated ones of 256x256 if `folder` is empty.
 std::vector<std::vector<uint8_t>> jpegs_for_timing(const std::string& folder, int64_t count);
 
-// Both on `threads` threads, turn about, medians of five. The bytes lie in memory, so that no disk is measured.
+// Measures both on `threads` threads, alternating, and takes medians of five. The files are in memory, so that the disk
+// is not measured.
 DecodeSpeed measure_decoding(const std::vector<std::vector<uint8_t>>& jpegs, int threads);
 
 }  // namespace tributary

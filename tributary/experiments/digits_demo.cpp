@@ -24,7 +24,7 @@ Domain make_domain(const std::string& name, int64_t pictures, uint64_t seed) {
   return {make_digits(domain, pictures, 2 * seed), make_digits(domain, pictures, 2 * seed + 1)};
 }
 
-// One repetition: the domains and their models under one seed.
+// One repetition: the domains and their models for one seed.
 class Repetition {
  public:
   Repetition(const DigitsDemoOptions& options, uint64_t seed, torch::Device device, Progress& progress)
@@ -57,7 +57,7 @@ class Repetition {
   }
 
  private:
-  // The accuracy on the target's test part after the last round, and in the best one.
+  // Accuracy on the target's test split after the last round, and in the best round.
   template <typename Adapt>
   std::pair<double, double> adapted_accuracy(const char* what, const std::string& target, Adapt adapt) {
     Ensemble ensemble = sources_for(target);
@@ -110,10 +110,10 @@ class Repetition {
   std::map<std::string, NamedTensors> trained_;
 };
 
-std::string cell(const std::vector<double>& shares) {
-  if (shares.empty()) return "";
-  const auto [mean, deviation] = mean_and_deviation(shares);
-  return shares.size() == 1 ? percent(mean) : percent(mean) + " ± " + percent(deviation);
+std::string cell(const std::vector<double>& accuracies) {
+  if (accuracies.empty()) return "";
+  const auto [mean, deviation] = mean_and_deviation(accuracies);
+  return accuracies.size() == 1 ? percent(mean) : percent(mean) + " ± " + percent(deviation);
 }
 
 std::string sources_cell(const DemoRow& row) {
@@ -124,7 +124,7 @@ std::string sources_cell(const DemoRow& row) {
   return text;
 }
 
-// The mean over the targets, one value a seed.
+// Mean over the targets, one value per seed.
 std::vector<double> over_targets(const std::vector<DemoRow>& rows, std::vector<double> DemoRow::*column) {
   std::vector<double> means = rows.front().*column;
   for (size_t s = 0; s < means.size(); ++s) {
@@ -134,14 +134,14 @@ std::vector<double> over_targets(const std::vector<DemoRow>& rows, std::vector<d
   return means;
 }
 
-nlohmann::json figure(const std::vector<double>& shares) {
-  if (shares.empty()) return nullptr;
-  return 100 * mean_and_deviation(shares).mean;
+nlohmann::json figure(const std::vector<double>& accuracies) {
+  if (accuracies.empty()) return nullptr;
+  return 100 * mean_and_deviation(accuracies).mean;
 }
 
-nlohmann::json percents(const std::vector<double>& shares) {
+nlohmann::json percents(const std::vector<double>& accuracies) {
   nlohmann::json list = nlohmann::json::array();
-  for (const double share : shares) list.push_back(100 * share);
+  for (const double accuracy : accuracies) list.push_back(100 * accuracy);
   return list;
 }
 
@@ -159,12 +159,13 @@ void declare(OptionTable& table, DigitsDemoOptions& options) {
   const std::string section = "demo";
   table.text(section, "target", &options.target,
              "domain to adapt to: handwriting, postal, textured, signs, street or all");
-  table.text(section, "architecture", &options.architecture, "network of the sources: lenet or dtn");
+  table.text(section, "architecture", &options.architecture, "architecture of the sources: lenet or dtn");
   table.integer(section, "pictures", &options.pictures, 20, 1000000,
-                "pictures a domain for training, and as many for testing");
-  table.integer(section, "seeds", &options.seeds, 1, 1000, "repetitions; figures are then means and deviations");
-  table.flag(section, "oracle", &options.oracle, "run the selective oracle too, which is told the true labels");
-  table.integer(section, "source_epochs", &options.training.epochs, 1, 100000, "passes of source training");
+                "training pictures per domain, and as many for testing");
+  table.integer(section, "seeds", &options.seeds, 1, 1000,
+                "repetitions with different seeds; results are means and standard deviations");
+  table.flag(section, "oracle", &options.oracle, "also run the selective oracle, which uses the true labels");
+  table.integer(section, "source_epochs", &options.training.epochs, 1, 100000, "epochs of source training");
   declare(table, options.adapt);
 }
 
@@ -222,7 +223,7 @@ nlohmann::json demo_json(const DemoResult& result, const DigitsDemoOptions& opti
                            {"rows", nlohmann::json::array()}};
   for (const DemoRow& row : result.rows) {
     nlohmann::json sources;
-    for (const auto& [name, shares] : row.sources) sources[name] = figure(shares);
+    for (const auto& [name, accuracies] : row.sources) sources[name] = figure(accuracies);
     object["rows"].push_back({{"target", row.target},
                               {"sources", sources},
                               {"source_ensemble", figure(row.source_ensemble)},

@@ -1,7 +1,7 @@
-// The embedded benchmark: five domains of drawn digits, each in turn the target that nobody has labels for.
+// The built-in benchmark: five domains of generated digits, each in turn the unlabelled target.
 //
-// Sources are trained on four domains and adapted together to the fifth. Adaptation sees the pictures of the target's
-// training part; the figures are accuracies on its test part, after the last round.
+// Sources are trained on four domains and adapted jointly to the fifth. Adaptation sees the pictures of the target's
+// training split. Results are accuracies on its test split after the last round.
 #pragma once
 
 #include <functional>
@@ -20,24 +20,24 @@ namespace tributary {
 struct DigitsDemoOptions {
   std::string target = "textured";  // a domain, or "all"
   std::string architecture = "lenet";
-  int64_t pictures = 1000;  // a domain, for training, and as many for testing
+  int64_t pictures = 1000;  // per domain for training, and as many for testing
   int64_t seeds = 1;        // repetitions, with seeds seed, seed + 1, ..
-  bool oracle = false;      // run the selective oracle too
+  bool oracle = false;      // also run the selective oracle
   SourceTrainingOptions training;
   SelectiveOptions adapt;
 };
 
-// The reduced setting of the demo: few pictures, few rounds, one inner epoch.
+// Defaults of the demo: few pictures, few rounds, one inner epoch.
 DigitsDemoOptions demo_defaults();
 // Declares [demo] and [adapt].
 void declare(OptionTable& table, DigitsDemoOptions& options);
 
-// The figures of one target, one value a seed.
+// Accuracies on one target, one value per seed.
 struct DemoRow {
   explicit DemoRow(std::string name) : target(std::move(name)) {}
 
   std::string target;
-  std::map<std::string, std::vector<double>> sources;  // each source alone
+  std::map<std::string, std::vector<double>> sources;  // per source
   std::vector<double> source_ensemble, adapted, oracle_best_round, oracle;
 };
 
@@ -48,7 +48,7 @@ struct DemoResult {
 
 DemoResult run_digits_demo(const DigitsDemoOptions& options, torch::Device device, Progress& progress);
 
-// The table as text; a mean over the targets where there are several.
+// The table as text, with the mean over the targets if there are several.
 std::string demo_table(const DemoResult& result, bool markdown);
 // {"rows": [{"target", "sources", "source_ensemble", "adapted", "oracle"}, ..], "mean": {..}, ..} in percent.
 nlohmann::json demo_json(const DemoResult& result, const DigitsDemoOptions& options);

@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-// The size of a value: channels, and pixels a side (1 where it is flat).
+// Shape of a value: channels, and height and width (1 if flat).
 struct Extent {
   double channels, side;
   double count() const { return channels * side * side; }
@@ -19,11 +19,11 @@ double windows(double side, int64_t kernel, int64_t stride, int64_t padding) {
   return static_cast<double>(whole);
 }
 
-// Fills in the work of a layer and gives the size of what comes out.
+// Visitor that records the cost of a layer and returns the shape of its output.
 struct Measure {
   Extent in;
-  bool first;     // nothing before it learns
-  bool training;  // BatchNorm over the batch
+  bool first;     // needs no input gradient
+  bool training;  // BatchNorm computes batch statistics
   LayerWork& work;
 
   Extent multiply(Extent out, double products) const {
@@ -47,7 +47,7 @@ struct Measure {
   Extent operator()(const Linear& layer) const {
     return multiply({static_cast<double>(layer.weight.size(0)), 1}, static_cast<double>(layer.weight.numel()));
   }
-  // Statistics first, then the values themselves: in training everything is read twice.
+  // In training the input is read twice, for the statistics and for normalising.
   Extent operator()(const BatchNorm&) const { return move(in, (training ? 3 : 2) * in.count(), 5 * in.count()); }
   Extent operator()(const Relu&) const { return move(in, 2 * in.count(), 3 * in.count()); }
   Extent operator()(const MaxPool& pool) const {
@@ -63,7 +63,7 @@ struct Measure {
   Extent operator()(const Dropout&) const { return move(in, 2 * in.count(), 2 * in.count()); }
 };
 
-// Seconds of one `work` on the device, the median of five.
+// Seconds of `work` on the device, median of five.
 template <typename Work>
 double timed(torch::Device device, Work work) {
   std::vector<double> seconds;
@@ -74,7 +74,7 @@ double timed(torch::Device device, Work work) {
       synchronise(device);
     }));
   }
-  seconds.erase(seconds.begin());  // the first pays for memory and choices
+  seconds.erase(seconds.begin());  // the first run includes allocation and algorithm selection
   return median(seconds);
 }
 
@@ -107,9 +107,9 @@ std::vector<LayerWork> work_of(const Network& network, int64_t size, bool traini
   return work;
 }
 
-double roofline(const std::vector<LayerWork>& work, const DevicePeak& peak, int64_t bytes_a_value, bool backward) {
+double roofline(const std::vector<LayerWork>& work, const DevicePeak& peak, int64_t bytes_per_value, bool backward) {
   const auto longer = [&](double flops, double values) {
-    return std::max(flops / peak.flops, values * static_cast<double>(bytes_a_value) / peak.bytes);
+    return std::max(flops / peak.flops, values * static_cast<double>(bytes_per_value) / peak.bytes);
   };
   double seconds = 0;
   for (const LayerWork& layer : work) {

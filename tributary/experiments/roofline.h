@@ -1,30 +1,29 @@
-// The bound that speed is measured against: a roofline of the network on this device.
+// Roofline model: an upper bound for the speed of a network on a device.
 //
-// Every layer must at least do its multiplications and move its values: it takes no less than the longer of the two on
-// a device whose matrix product and whose copying were timed here. Each layer is taken as a kernel of its own, as
-// LibTorch runs them; fused ones could do with less.
+// A layer takes at least the time for its arithmetic and at least the time for its memory traffic, at the measured peak
+// rates of the device. Each layer is a kernel of its own, as in LibTorch; fused kernels could be faster.
 #pragma once
 
 #include "tributary/model/network.h"
 
 namespace tributary {
 
-// What a device reached on the work that suits it best.
+// Measured peak rates of a device.
 struct DevicePeak {
-  double flops = 0;  // a second, of a large matrix product in the precision of the work
-  double bytes = 0;  // a second, read and written by a large copy
+  double flops = 0;  // per second, of a large matrix product in the given precision
+  double bytes = 0;  // per second, read and written by a large copy
 };
 DevicePeak measure_peak(torch::Device device, bool bfloat16);
 
-// What a layer does for one picture; the backward pass is that of training.
+// Cost of a layer for one picture.
 struct LayerWork {
-  double flops = 0, values = 0;  // floating-point operations, numbers moved
+  double flops = 0, values = 0;  // floating-point operations, values read and written
   double backward_flops = 0, backward_values = 0;
 };
-// Of every layer, for a picture of `size` x `size`. `training` counts BatchNorm's pass over the batch.
+// The cost of every layer for pictures of `size` x `size`. `training` includes the batch statistics of BatchNorm.
 std::vector<LayerWork> work_of(const Network& network, int64_t size, bool training);
 
-// Pictures a second that nobody can beat layer by layer: forward alone, or forward and backward.
-double roofline(const std::vector<LayerWork>& work, const DevicePeak& peak, int64_t bytes_a_value, bool backward);
+// Upper bound for pictures per second, for the forward pass or for forward and backward pass.
+double roofline(const std::vector<LayerWork>& work, const DevicePeak& peak, int64_t bytes_per_value, bool backward);
 
 }  // namespace tributary

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kTimings = 5;
 
-// Seconds that `work` takes on the device, the median of several times.
+// Seconds of `work` on the device, median of kTimings.
 template <typename Work>
 double seconds_on(torch::Device device, Work work) {
   std::vector<double> seconds;
@@ -31,13 +31,13 @@ double seconds_on(torch::Device device, Work work) {
   return median(seconds);
 }
 
-// Half of the pictures confident, the others not.
-Selection half(int64_t count, int64_t classes, torch::Device device) {
+// A selection with half of the pictures confident.
+Selection half_confident(int64_t count, int64_t classes, torch::Device device) {
   const Tensor all = torch::arange(count, at::device(device).dtype(torch::kInt64));
   return {all.remainder(classes), all.narrow(0, 0, count / 2), all.narrow(0, count / 2, count - count / 2)};
 }
 
-// Pictures that go through a source in training a second.
+// Training speed: passes of a picture through a source per second.
 double training_speed(Ensemble& ensemble, const DeviceImages& images, const SpeedOptions& options, bool cuda_graph) {
   SelectiveOptions method;
   method.batch = options.batch;
@@ -45,7 +45,7 @@ double training_speed(Ensemble& ensemble, const DeviceImages& images, const Spee
   method.cuda_graph = cuda_graph;
   StepRunner runner(ensemble, images, method);
   const OwnStream stream(images.device());
-  runner.begin_round(half(images.size(), options.classes, images.device()));
+  runner.begin_round(half_confident(images.size(), options.classes, images.device()));
   uint64_t number = 0;
   const auto run = [&](int64_t steps) {
     for (int64_t i = 0; i < steps; ++i) {
@@ -64,7 +64,7 @@ double training_speed(Ensemble& ensemble, const DeviceImages& images, const Spee
   return static_cast<double>(3 * options.batch * options.sources * options.steps) / seconds;
 }
 
-// Where the time of a short adaptation goes.
+// Sums the time per phase of an adaptation.
 class Phases : public Observer {
  public:
   void on_round(const RoundEvent& event) override {
@@ -97,7 +97,7 @@ nlohmann::json phases_of(Ensemble& ensemble, const ImageSet& images, const Speed
   return phases.shares();
 }
 
-nlohmann::json against(double reached, double bound) {
+nlohmann::json relative_to_bound(double reached, double bound) {
   return {{"pictures_per_second", reached}, {"bound", bound}, {"share", reached / bound}};
 }
 
@@ -106,14 +106,14 @@ nlohmann::json against(double reached, double bound) {
 void declare(OptionTable& table, SpeedOptions& options) {
   const std::string section = "speed";
   table.text(section, "architecture", &options.architecture,
-             "network of every source; resnet50 on a GPU and dtn on a CPU if not given");
+             "architecture of the sources; if not given, resnet50 on a GPU and dtn on a CPU");
   table.integer(section, "sources", &options.sources, 1, 64, "sources");
-  table.integer(section, "batch", &options.batch, 2, 65536, "pictures a batch");
+  table.integer(section, "batch", &options.batch, 2, 65536, "batch size");
   table.integer(section, "classes", &options.classes, 2, 65536, "classes");
   table.integer(section, "pictures", &options.pictures, 8, 1000000, "pictures in memory");
   table.integer(section, "steps", &options.steps, 0, 100000,
-                "training steps a measurement; 0 takes 50 on a GPU and 5 on a CPU");
-  table.text(section, "jpegs", &options.jpegs, "folder of JPEGs to time decoding with; drawn ones if not given");
+                "training steps per measurement; 0 takes 50 on a GPU and 5 on a CPU");
+  table.text(section, "jpegs", &options.jpegs, "folder of JPEGs for timing the decoder; generated ones if not given");
   declare(table, section, options.precision);
 }
 
@@ -138,18 +138,19 @@ nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int thr
   evaluate(first, images, bfloat16);
   const double evaluation = seconds_on(device, [&] { evaluate(first, images, bfloat16); });
   const double eager = training_speed(ensemble, images, options, false);
-  nlohmann::json result = {{"device", device.str()},
-                           {"architecture", options.architecture},
-                           {"sources", options.sources},
-                           {"batch", options.batch},
-                           {"precision", bfloat16 ? "bfloat16" : "float32"},
-                           {"threads", threads},
-                           {"peak", {{"teraflops", peak.flops / 1e12}, {"gigabytes_per_second", peak.bytes / 1e9}}},
-                           {"decode", against(decode.ours, decode.libjpeg)},
-                           {"evaluate", against(static_cast<double>(options.pictures) / evaluation, bound(false))},
-                           {"train_eager", against(eager, bound(true))}};
+  nlohmann::json result = {
+      {"device", device.str()},
+      {"architecture", options.architecture},
+      {"sources", options.sources},
+      {"batch", options.batch},
+      {"precision", bfloat16 ? "bfloat16" : "float32"},
+      {"threads", threads},
+      {"peak", {{"teraflops", peak.flops / 1e12}, {"gigabytes_per_second", peak.bytes / 1e9}}},
+      {"decode", relative_to_bound(decode.ours, decode.libjpeg)},
+      {"evaluate", relative_to_bound(static_cast<double>(options.pictures) / evaluation, bound(false))},
+      {"train_eager", relative_to_bound(eager, bound(true))}};
   if (CudaGraph::possible(device))
-    result["train_recorded"] = against(training_speed(ensemble, images, options, true), bound(true));
+    result["train_recorded"] = relative_to_bound(training_speed(ensemble, images, options, true), bound(true));
   result["phases"] = phases_of(ensemble, pictures, options);
   result["memory"] = {{"host_gib", static_cast<double>(peak_memory()) / kGibibyte}};
   if (gpu) result["memory"]["gpu_gib"] = static_cast<double>(peak_memory(device)) / kGibibyte;

@@ -1,4 +1,4 @@
-// How fast this machine decodes, evaluates and trains, and how near that is to what it could do at most.
+// Measures decoding, evaluation and training speed of this machine, each relative to an upper bound.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,17 +16,17 @@ struct SpeedOptions {
   int64_t batch = 32;
   int64_t classes = 31;
   int64_t pictures = 512;
-  int64_t steps = 0;  // a measurement; 0: 50 on a GPU, 5 on a CPU
-  std::string jpegs;  // folder; empty: drawn ones
+  int64_t steps = 0;  // per measurement; 0: 50 on a GPU, 5 on a CPU
+  std::string jpegs;  // folder; empty: generated ones
   Precision precision = Precision::kAuto;
 };
 
 void declare(OptionTable& table, SpeedOptions& options);
 
-// Pictures per second of decoding (beside libjpeg-turbo alone), of evaluation and of training steps (mixed, confident
-// and unconfident batch through every source, forward and backward, update), eager and recorded, each with its bound
-// (roofline.h); the seconds of each phase of a short adaptation; the most memory taken. Pictures and weights are
-// random. Figures are medians of five.
+// Measures pictures per second of decoding (relative to libjpeg-turbo), of evaluation and of training steps (mixed,
+// confident and unconfident batch through every source, forward, backward, update), eager and with a CUDA graph, each
+// with its bound (roofline.h). Also measures the seconds per phase of a short adaptation and the peak memory. Pictures
+// and weights are random. Results are medians of five.
 nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int threads);
 
 }  // namespace tributary

@@ -1,4 +1,4 @@
-// Pictures and sources made for timing: their values do not matter, their sizes do.
+// Random pictures and sources for timing, where only sizes matter.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace tributary {
 
-// DropoutStream, as a network framed so would get it.
+// Noise of the size that `preprocessing` gives.
 ImageSet random_pictures(int64_t count, const Preprocessing& preprocessing);
 
-// Sources of random weights.
+// Sources with random weights.
 Ensemble random_sources(const std::string& architecture, int64_t count, int64_t classes);
 
 double median(std::vector<double> values);
 
-// Seconds that `work` takes.
+// Wall-clock seconds of `work`.
 template <typename Work>
 double seconds_of(Work work) {
   const Stopwatch watch;

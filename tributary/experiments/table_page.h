@@ -1,4 +1,4 @@
-// A benchmark's tables as the data of a page (report/report_page.h).
+// Page data of a benchmark's tables (report/report_page.h).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// `command` made it; `tables` are shown in this order, each under its title.
+// `command` is the command that made the tables, which are shown in the given order under their titles.
 nlohmann::json table_page(const TableTask& task, const TableResult& result, const std::string& name,
                           const std::string& command, const std::vector<std::pair<std::string, TableFigure>>& tables);
 

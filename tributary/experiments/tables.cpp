@@ -23,7 +23,7 @@ using Arguments = std::vector<std::string>;
 const TableDomain& domain_named(const TableTask& task, const std::string& name) {
   for (const TableDomain& domain : task.domains)
     if (domain.name == name) return domain;
-  input_error("there is no domain '{}' in this benchmark", name);
+  input_error("this benchmark has no domain '{}'", name);
 }
 
 int64_t seeds_of(const TableTask& task, const TableRow& row) {
@@ -83,11 +83,11 @@ Arguments adaptation_of(const TableTask& task, const TableRow& row, const std::s
 
 struct Job {
   std::string what;
-  std::function<std::string()> work;  // its result in a few words, to be shown
+  std::function<std::string()> work;  // returns a short result for the progress line
   std::function<void(const std::string& why)> failed;
 };
 
-// Those that are this machine's.
+// The jobs of this machine.
 std::vector<Job> own_jobs(const TableTask& task, const std::vector<Job>& all) {
   std::vector<Job> own;
   for (size_t i = 0; i < all.size(); ++i)
@@ -95,22 +95,21 @@ std::vector<Job> own_jobs(const TableTask& task, const std::vector<Job>& all) {
   return own;
 }
 
-// The jobs of one kind, side by side, each told of when it ends. Those for which memory does not suffice are done again
-// at the end, one by one.
-void run_jobs(const std::vector<Job>& jobs, int side_by_side, const TableProgress& progress) {
+// Runs jobs in parallel and reports each when it ends. Jobs that run out of memory are retried at the end, one by one.
+void run_jobs(const std::vector<Job>& jobs, int parallel, const TableProgress& progress) {
   std::mutex mutex;
   int64_t done = 0;
-  std::vector<const Job*> again;
+  std::vector<const Job*> retries;
   const auto attempt = [&](const Job& job, bool last) {
-    std::string why, told = job.what;
+    std::string why, message = job.what;
     try {
-      told += job.work();
+      message += job.work();
     } catch (const Interrupted&) {
       throw;
     } catch (const MemoryError& error) {
       if (!last) {
         const std::lock_guard<std::mutex> lock(mutex);
-        again.push_back(&job);
+        retries.push_back(&job);
         return;
       }
       why = error.what();
@@ -120,13 +119,13 @@ void run_jobs(const std::vector<Job>& jobs, int side_by_side, const TableProgres
     const std::lock_guard<std::mutex> lock(mutex);
     if (!why.empty()) {
       job.failed(why);
-      told += " failed: " + why;
+      message += " failed: " + why;
     }
-    progress(++done, static_cast<int64_t>(jobs.size()), told);
+    progress(++done, static_cast<int64_t>(jobs.size()), message);
   };
-  parallel_for(static_cast<int64_t>(jobs.size()), side_by_side,
-               [&](int64_t index) { attempt(jobs[static_cast<size_t>(index)], side_by_side == 1); });
-  for (const Job* job : again) attempt(*job, true);
+  parallel_for(static_cast<int64_t>(jobs.size()), parallel,
+               [&](int64_t index) { attempt(jobs[static_cast<size_t>(index)], parallel == 1); });
+  for (const Job* job : retries) attempt(*job, true);
 }
 
 void train_sources(const TableTask& task, const TableCall& call, const TableProgress& progress) {
@@ -145,7 +144,7 @@ void train_sources(const TableTask& task, const TableCall& call, const TableProg
   task.barrier();
 }
 
-// What all machines have done is there now, and asking for it again gives the figures.
+// A task that only collects the results of finished jobs.
 TableTask collecting(TableTask task) {
   task.machine = 0;
   task.machines = 1;
@@ -177,7 +176,7 @@ std::string cell_text(const TableCellFigure& cell) {
   return text;
 }
 
-// The mean over the targets, one value a seed; empty where a cell is.
+// Mean over the targets, one value per seed; empty if a cell is.
 std::vector<double> over_targets(const TableTask& task, const std::map<std::string, TableCell>& cells,
                                  TableFigure figure, size_t seeds) {
   std::vector<double> means(seeds, 0);
@@ -206,11 +205,11 @@ TableResult run_table(const TableTask& task, const TableCall& call, const TableP
         jobs.push_back({fmt::format("{} on {}, seed {}", row.title, target, seed),
                         [&, &cell = cell, seed] {
                           const nlohmann::json accuracy = call(adaptation_of(task, row, target, seed)).at("accuracy");
-                          const auto place = static_cast<size_t>(seed);
-                          cell.last[place] = accuracy.at("last");
-                          cell.picked[place] = accuracy.at("label_free").at("accuracy");
-                          cell.with_labels[place] = accuracy.at("best_with_labels");
-                          return fmt::format(": {:.1f} %", cell.last[place]);
+                          const auto index = static_cast<size_t>(seed);
+                          cell.last[index] = accuracy.at("last");
+                          cell.picked[index] = accuracy.at("label_free").at("accuracy");
+                          cell.with_labels[index] = accuracy.at("best_with_labels");
+                          return fmt::format(": {:.1f} %", cell.last[index]);
                         },
                         [&cell = cell](const std::string& why) { cell.failure = why; }});
     }

@@ -1,7 +1,7 @@
-// The paper's tables: sources trained, every row adapted to every target under every seed, one cell each.
+// Reproduces the paper's tables: trains the sources and adapts with every row's method to every target with every seed.
 //
-// The work is done by the program itself, several processes side by side, each leaving a finished file or run folder
-// behind. What is finished is not done again, so a table that was interrupted goes on where it stopped.
+// Each job runs the program itself as a child process, several in parallel, and leaves a model file or run folder.
+// Finished jobs are not repeated, so an interrupted table resumes where it stopped.
 #pragma once
 
 #include <functional>
@@ -14,19 +14,19 @@
 namespace tributary {
 
 struct TableDomain {
-  std::string name, column;  // of files and folders; of the table
-  std::string settings;      // of `adapt --benchmark`; empty: none
-  std::string train, test;   // labelled pictures: what sources learn and targets adapt to, and what figures are of
+  std::string name, column;  // in file names; in the table
+  std::string settings;      // value of `adapt --benchmark`; empty: none
+  std::string train, test;   // labelled pictures for training and adaptation, and for the reported accuracy
 };
 
-// One way to adapt, a row of the table.
+// A row of the table: one method.
 struct TableRow {
   std::string title;
-  std::string key;                      // of its run folders
+  std::string key;                      // in the names of run folders
   std::vector<std::string> flags;       // of `tributary adapt`
-  bool oracle = false;                  // is told the target's labels
-  std::map<std::string, double> paper;  // the paper's figure by target, in percent
-  int64_t seeds = 0;                    // 0: as many as the others
+  bool oracle = false;                  // uses the target's labels
+  std::map<std::string, double> paper;  // the paper's accuracy per target, in percent
+  int64_t seeds = 0;                    // 0: TableTask::seeds
 };
 
 struct TableTask {
@@ -34,49 +34,49 @@ struct TableTask {
   std::vector<TableDomain> domains;
   std::vector<std::string> targets;  // names of domains
   std::vector<TableRow> rows;
-  int64_t seeds = 1;     // of every row that does not say otherwise
-  int jobs = 1;          // processes side by side
-  bool restart = false;  // trains sources and adapts anew, whatever is there
+  int64_t seeds = 1;     // per row, unless it sets its own
+  int jobs = 1;          // parallel processes
+  bool restart = false;  // repeat finished jobs
   std::vector<std::string> train_flags, adapt_flags, common_flags;
-  // Where several share the work in one folder: this does every `machines`-th job from number `machine` on, and waits
-  // for the others with `barrier`. The first of them then collects what all have done.
+  // If several machines share the work in one folder, this one does every `machines`-th job, starting at `machine`, and
+  // waits for the others with `barrier`. Machine 0 then collects the results.
   int64_t machine = 0, machines = 1;
   std::function<void()> barrier = [] {};
 };
 
-// The accuracies of a cell in percent, a seed each.
+// Accuracies of a cell in percent, one per seed.
 struct TableCell {
-  std::vector<double> last;         // the result
+  std::vector<double> last;         // after the last round: the result
   std::vector<double> picked;       // in the round that a label-free rule picks
-  std::vector<double> with_labels;  // in the best round, which takes labels to find: not a result
-  std::string failure;              // why there is none
+  std::vector<double> with_labels;  // in the best round, which needs labels to find: not a result
+  std::string failure;              // error message if a job failed
 };
 
 struct TableResult {
-  std::map<std::string, std::map<std::string, TableCell>> cells;  // by row's key and target
+  std::map<std::string, std::map<std::string, TableCell>> cells;  // by row key and target
   double seconds = 0;
 };
 
-// Runs a command of the program and gives what it prints as JSON; throws where it fails.
+// Runs a command of the program and returns its JSON output; throws if it fails.
 using TableCall = std::function<nlohmann::json(const std::vector<std::string>& arguments)>;
-// Hears of every job that is done.
+// Called after every job.
 using TableProgress = std::function<void(int64_t done, int64_t total, const std::string& what)>;
 
-// The result is whole on the first machine only.
+// The result is complete on machine 0 only.
 TableResult run_table(const TableTask& task, const TableCall& call, const TableProgress& progress);
 
 enum class TableFigure { kLast, kPicked, kWithLabels };
 
-// A cell as it is shown.
+// A cell as displayed.
 struct TableCellFigure {
-  std::vector<double> percents;  // a seed each; empty where there is no figure
-  std::string missing;           // what is shown in its place
+  std::vector<double> percents;  // one per seed; empty if there is no result
+  std::string missing;           // placeholder for a missing result
   std::optional<double> paper;
 };
-// A row: its targets, and the mean over them.
+// The cells of a row: one per target, and the mean over them.
 std::vector<TableCellFigure> row_figures(const TableTask& task, const TableResult& result, const TableRow& row,
                                          TableFigure figure);
-// Rows and targets with mean and deviation, the paper's figure in brackets, and the mean over the targets.
+// A table of mean and standard deviation per row and target, with the paper's value in brackets.
 std::string table_text(const TableTask& task, const TableResult& result, TableFigure figure, bool markdown);
 std::string table_csv(const TableTask& task, const TableResult& result);
 nlohmann::json table_json(const TableTask& task, const TableResult& result);

@@ -17,10 +17,10 @@ void check(const ModelInfo& info) {
   if (info.architecture.empty()) throw std::runtime_error("no architecture");
   if (info.classes.size() < 2) throw std::runtime_error(fmt::format("{} classes", info.classes.size()));
   if (std::set<std::string>(info.classes.begin(), info.classes.end()).size() != info.classes.size())
-    throw std::runtime_error("a class name twice");
+    throw std::runtime_error("duplicate class name");
   const Preprocessing& preprocessing = info.preprocessing;
   if (preprocessing.size < 1 || preprocessing.size > preprocessing.resize || preprocessing.resize > 4096)
-    throw std::runtime_error(fmt::format("input size {} of {}", preprocessing.size, preprocessing.resize));
+    throw std::runtime_error(fmt::format("input size {} with resize {}", preprocessing.size, preprocessing.resize));
   if (info.feature_width < 1 || info.feature_width > 65536)
     throw std::runtime_error(fmt::format("feature width {}", info.feature_width));
   if (!(info.bottleneck_dropout >= 0 && info.bottleneck_dropout < 1))
@@ -28,10 +28,10 @@ void check(const ModelInfo& info) {
   for (int c = 0; c < 3; ++c)
     if (!std::isfinite(info.normalisation.mean[c]) || !(info.normalisation.deviation[c] > 0) ||
         !std::isfinite(info.normalisation.deviation[c]))
-      throw std::runtime_error("normalisation that is not a finite mean and a positive deviation");
+      throw std::runtime_error("normalisation without finite means and positive deviations");
 }
 
-// One of two values by name; the first where the key is missing, as in files that knew no other.
+// Parses one of two names; a missing key means the first, for older files.
 template <typename Enum>
 Enum choice(const json& object, const char* key, std::pair<const char*, Enum> first,
             std::pair<const char*, Enum> second) {
@@ -41,11 +41,11 @@ Enum choice(const json& object, const char* key, std::pair<const char*, Enum> fi
   throw std::runtime_error(fmt::format("{} '{}'", key, name));
 }
 
-// A size. JSON's 1e300 is a number too, but none that an integer could take.
-int whole(const json& value) {
+// Parses a size. JSON numbers such as 1e300 do not fit an integer.
+int parse_size(const json& value) {
   const int64_t number = value.is_number_integer() ? value.get<int64_t>() : -1;
   if (number < 0 || number > std::numeric_limits<int>::max())
-    throw std::runtime_error("a size that is not a whole number in range");
+    throw std::runtime_error("a size that is not an integer in range");
   return static_cast<int>(number);
 }
 
@@ -54,13 +54,13 @@ ModelInfo info_from(const json& object) {
   info.name = object.at("name");
   info.architecture = object.at("architecture");
   info.classes = object.at("classes").get<std::vector<std::string>>();
-  info.preprocessing.size = whole(object.at("input_size"));
-  info.preprocessing.resize = object.contains("resize") ? whole(object.at("resize")) : info.preprocessing.size;
+  info.preprocessing.size = parse_size(object.at("input_size"));
+  info.preprocessing.resize = object.contains("resize") ? parse_size(object.at("resize")) : info.preprocessing.size;
   info.preprocessing.keep_aspect = object.value("keep_aspect", false);
   info.normalisation.mean = object.at("mean");
   info.normalisation.deviation = object.at("deviation");
   info.bottleneck = object.value("bottleneck", true);
-  info.feature_width = whole(object.at("feature_width"));
+  info.feature_width = parse_size(object.at("feature_width"));
   info.bottleneck_dropout = object.at("bottleneck_dropout");
   info.classifier = choice<ClassifierKind>(object, "classifier", {"weight_norm", ClassifierKind::kWeightNorm},
                                            {"linear", ClassifierKind::kLinear});
@@ -70,9 +70,9 @@ ModelInfo info_from(const json& object) {
   return info;
 }
 
-// The error of any of the above names what the file says, which may hold anything.
-[[noreturn]] void senseless(const std::string& file, const std::exception& error) {
-  input_error("{}: its description of the model makes no sense ({}); write it again with: tributary train", file,
+// `error` may quote the file, so its text is made printable.
+[[noreturn]] void invalid_description(const std::string& file, const std::exception& error) {
+  input_error("{}: invalid model description ({}); create the file again with tributary train", file,
               printable(error.what(), 200));
 }
 
@@ -100,7 +100,7 @@ ModelInfo model_info_from_json(const std::string& text, const std::string& file)
   try {
     return info_from(json::parse(text));
   } catch (const std::exception& error) {
-    senseless(file, error);
+    invalid_description(file, error);
   }
 }
 
@@ -108,10 +108,10 @@ std::vector<ModelInfo> model_infos_from_json(const std::string& text, const std:
   std::vector<ModelInfo> infos;
   try {
     const json list = json::parse(text);
-    if (!list.is_array() || list.empty()) throw std::runtime_error("no list of sources");
+    if (!list.is_array() || list.empty()) throw std::runtime_error("not a list of sources");
     for (const json& object : list) infos.push_back(info_from(object));
   } catch (const std::exception& error) {
-    senseless(file, error);
+    invalid_description(file, error);
   }
   return infos;
 }

@@ -18,10 +18,10 @@ namespace {
 
 using Message = ProtobufMessage;
 
-static_assert(std::endian::native == std::endian::little, "constants are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "constants are written as they are in memory");
 
-constexpr uint64_t kLargestFile = 0x7fffffff;  // protobuf counts in 32 bits with a sign
-constexpr int64_t kIrVersion = 7;              // the one that came with opset 13
+constexpr uint64_t kMaxFileBytes = 0x7fffffff;  // protobuf sizes are signed 32-bit integers
+constexpr int64_t kIrVersion = 7;               // matches opset 13
 constexpr int64_t kOpset = 13;
 
 // Field numbers of onnx.proto, by message.
@@ -37,7 +37,7 @@ enum ValueField { kValueName = 1, kValueType = 2 };
 enum TypeField { kTypeTensor = 1, kTypeTensorElements = 1, kTypeTensorShape = 2 };
 enum ShapeField { kShapeDim = 1, kShapeDimSize = 1, kShapeDimName = 2 };
 
-// The format's number of a type of elements.
+// TensorProto.DataType of a dtype.
 int64_t number_of(DType dtype) {
   constexpr std::pair<DType, int64_t> kNumbers[] = {
       {DType::F32, 1}, {DType::U8, 2},   {DType::I8, 3},   {DType::I16, 5},  {DType::I32, 6},
@@ -88,8 +88,8 @@ void require_utf8(const std::string& text, const std::string& path) {
 
 OnnxGraph::OnnxGraph(std::string name) : name_(std::move(name)) {}
 
-// Takes a value's name, once.
-std::string OnnxGraph::made(std::string name) {
+// Registers the name of a new value.
+std::string OnnxGraph::declared(std::string name) {
   TRIBUTARY_CHECK(!name.empty(), "a value of {} has no name", name_);
   TRIBUTARY_CHECK(values_.insert(name).second, "two values are named {}", name);
   return name;
@@ -97,7 +97,7 @@ std::string OnnxGraph::made(std::string name) {
 
 std::string OnnxGraph::input(std::string name, DType dtype, std::vector<OnnxDimension> shape) {
   inputs_ += Message().message(kGraphInput, value_info(name, dtype, shape)).take();
-  return made(std::move(name));
+  return declared(std::move(name));
 }
 
 std::string OnnxGraph::constant(std::string name, DType dtype, std::vector<int64_t> shape,
@@ -111,9 +111,9 @@ std::string OnnxGraph::constant(std::string name, DType dtype, std::vector<int64
   }
   TRIBUTARY_CHECK(size == bytes.size(), "{} is {} [{}] but has {} bytes", name, name_of(dtype), fmt::join(shape, ", "),
                   bytes.size());
-  head.integer(kTensorType, number_of(dtype)).text(kTensorName, name).announce(kTensorRaw, bytes.size());
+  head.integer(kTensorType, number_of(dtype)).text(kTensorName, name).length_prefix(kTensorRaw, bytes.size());
   constants_.push_back({head.take(), {}, bytes});
-  return made(std::move(name));
+  return declared(std::move(name));
 }
 
 std::string OnnxGraph::own_constant(std::string name, DType dtype, std::vector<int64_t> shape, const void* values,
@@ -143,18 +143,18 @@ std::string OnnxGraph::node(const std::string& op, const std::vector<std::string
   }
   Message message;
   for (const std::string& input : inputs) {
-    TRIBUTARY_CHECK(input.empty() || values_.contains(input), "{} needs {}, which nobody made", output, input);
+    TRIBUTARY_CHECK(input.empty() || values_.contains(input), "{} needs the unknown value {}", output, input);
     message.text(kNodeInput, input);
   }
   message.text(kNodeOutput, output).text(kNodeName, output).text(kNodeOp, op);
   for (const auto& [name, content] : attributes) message.message(kNodeAttribute, attribute_message(name, content));
   nodes_ += Message().message(kGraphNode, message).take();
-  return made(std::move(output));
+  return declared(std::move(output));
 }
 
 void OnnxGraph::output(const std::string& name, DType dtype, const std::vector<OnnxDimension>& shape) {
-  TRIBUTARY_CHECK(values_.contains(name), "the result {} was never made", name);
-  TRIBUTARY_CHECK(results_.insert(name).second, "the result {} is named twice", name);
+  TRIBUTARY_CHECK(values_.contains(name), "the output {} is an unknown value", name);
+  TRIBUTARY_CHECK(results_.insert(name).second, "the output {} is declared twice", name);
   outputs_ += Message().message(kGraphOutput, value_info(name, dtype, shape)).take();
 }
 
@@ -163,26 +163,26 @@ void OnnxGraph::metadata(std::string key, std::string value) {
 }
 
 void OnnxGraph::write(const std::string& path) const {
-  TRIBUTARY_CHECK(!results_.empty(), "{} has no result", name_);
+  TRIBUTARY_CHECK(!results_.empty(), "{} has no output", name_);
   const std::string name = Message().text(kGraphName, name_).take();
-  std::deque<std::string> heads;  // of the constants, as fields of the graph; their addresses must last
-  std::vector<std::span<const uint8_t>> micro_batches{{}, bytes_of(nodes_), bytes_of(name)};
+  std::deque<std::string> heads;  // encoded constants without data; a deque keeps their addresses
+  std::vector<std::span<const uint8_t>> chunks{{}, bytes_of(nodes_), bytes_of(name)};
   for (const Constant& constant : constants_) {
     const uint64_t size = constant.head.size() + constant.data().size();
-    heads.push_back(Message().announce(kGraphInitializer, size).take() + constant.head);
-    micro_batches.push_back(bytes_of(heads.back()));
-    micro_batches.push_back(constant.data());
+    heads.push_back(Message().length_prefix(kGraphInitializer, size).take() + constant.head);
+    chunks.push_back(bytes_of(heads.back()));
+    chunks.push_back(constant.data());
   }
-  micro_batches.push_back(bytes_of(inputs_));
-  micro_batches.push_back(bytes_of(outputs_));
-  const auto total = [&micro_batches]() {
+  chunks.push_back(bytes_of(inputs_));
+  chunks.push_back(bytes_of(outputs_));
+  const auto total = [&chunks]() {
     uint64_t size = 0;
-    for (const std::span<const uint8_t> micro_batch : micro_batches) size += micro_batch.size();
+    for (const std::span<const uint8_t> chunk : chunks) size += chunk.size();
     return size;
   };
 
   Message start;
-  start.integer(kModelIrVersion, kIrVersion).text(kModelProducer, "tributary").announce(kModelGraph, total());
+  start.integer(kModelIrVersion, kIrVersion).text(kModelProducer, "tributary").length_prefix(kModelGraph, total());
   const std::string before = start.take();
   Message end = Message().message(kModelOpset, Message().integer(kOpsetVersion, kOpset));
   for (const auto& [key, value] : metadata_) {
@@ -191,14 +191,14 @@ void OnnxGraph::write(const std::string& path) const {
     end.message(kModelMetadata, Message().text(kPairKey, key).text(kPairValue, value));
   }
   const std::string after = end.take();
-  micro_batches.front() = bytes_of(before);
-  micro_batches.push_back(bytes_of(after));
-  if (total() > kLargestFile)
+  chunks.front() = bytes_of(before);
+  chunks.push_back(bytes_of(after));
+  if (total() > kMaxFileBytes)
     input_error(
-        "cannot write {}: it would have {} bytes and an ONNX file ends at {}; distil the models into one "
+        "cannot write {}: it would have {} bytes, but ONNX files are limited to {}; distil the models into one "
         "student first, or export another format",
-        path, thousands(static_cast<int64_t>(total())), thousands(kLargestFile));
-  write_file_atomically(path, micro_batches);
+        path, thousands(static_cast<int64_t>(total())), thousands(kMaxFileBytes));
+  write_file_atomically(path, chunks);
 }
 
 }  // namespace tributary

@@ -19,21 +19,21 @@ namespace {
 using Bytes = std::span<const uint8_t>;
 
 constexpr std::array<uint8_t, 4> kZipStart{'P', 'K', 3, 4};
-// The pickled number 0x1950a86a20f9469cfc6c without its protocol.
+// The pickled magic number 0x1950a86a20f9469cfc6c without its protocol.
 constexpr std::array<uint8_t, 13> kLegacyStart{0x8a, 10,   0x6c, 0xfc, 0x9c, 0x46, 0xf9,
                                                0x20, 0x6a, 0xa8, 0x50, 0x19, '.'};
 constexpr int64_t kLegacyProtocol = 1001;
 constexpr std::array<std::string_view, 5> kWrappers{"state_dict", "model_state_dict", "model", "net", "module"};
-constexpr int kMostWrappers = 4;  // dictionaries around the state dictionary
-constexpr size_t kMostTensors = 100'000;
+constexpr int kMaxWrappers = 4;  // dictionaries around the state dictionary
+constexpr size_t kMaxTensors = 100'000;
 constexpr std::string_view kParallelPrefix = "module.";
 
 bool starts_with(Bytes bytes, Bytes start) {
   return bytes.size() >= start.size() && std::equal(start.begin(), start.end(), bytes.begin());
 }
 
-// The length of the pickled magic number the older format begins with, nothing if it does not. Pickle protocols from 4
-// on put a frame of nine bytes before the number.
+// The length of the pickled magic number at the start of the legacy format; nullopt if there is none. Pickle protocols
+// 4 and above put a frame of nine bytes in front of the number.
 std::optional<size_t> legacy_start(Bytes bytes) {
   if (bytes.empty() || bytes[0] != 0x80) return std::nullopt;
   for (const size_t at : {size_t{2}, size_t{11}})
@@ -43,9 +43,8 @@ std::optional<size_t> legacy_start(Bytes bytes) {
 
 template <typename... Args>
 [[noreturn]] void unreadable(const std::string& file, fmt::format_string<Args...> format, Args&&... args) {
-  input_error(
-      "{} is not a PyTorch file we can read ({}); it may be cut short or of another kind, fetch or save it again", file,
-      fmt::format(format, std::forward<Args>(args)...));
+  input_error("{} is not a readable PyTorch file ({}); if it is truncated, download or save it again", file,
+              fmt::format(format, std::forward<Args>(args)...));
 }
 
 bool holds_tensors(const PickleValue& dict) {
@@ -54,17 +53,17 @@ bool holds_tensors(const PickleValue& dict) {
   return false;
 }
 
-// The dictionary in `dict` that the search goes on in: the first wrapper with tensors in it, or where there are no
-// tensors in sight the first that is a dictionary. Empty where the search ends.
+// The key under which the search for the state dictionary continues: the first wrapper with tensors, or, if `dict` has
+// no tensors itself, the first wrapper that is a dictionary. Empty at the end of the search.
 std::string_view next_wrapper(const PickleValue& dict) {
-  std::string_view second_best;
+  std::string_view fallback;
   for (const std::string_view key : kWrappers) {
     const PickleValue* inner = dict.find(key);
     if (inner == nullptr || !inner->is(PickleKind::kDict)) continue;
     if (holds_tensors(*inner)) return key;
-    if (second_best.empty()) second_best = key;
+    if (fallback.empty()) fallback = key;
   }
-  return holds_tensors(dict) ? std::string_view() : second_best;
+  return holds_tensors(dict) ? std::string_view() : fallback;
 }
 
 std::string key_name(const PickleValue& key) {
@@ -77,7 +76,7 @@ std::string listed(const std::vector<int64_t>& numbers) {
   return printable(fmt::format("{}", fmt::join(numbers, ", ")));
 }
 
-// Copies the elements of a view in row-major order; all of them are known to lie in `from`.
+// Copies the elements of a view in row-major order. The caller has checked that they are within `from`.
 void gather(const uint8_t* from, const PickledTensor& tensor, size_t width, std::vector<uint8_t>& to) {
   const size_t dimensions = tensor.shape.size();
   std::vector<int64_t> at(dimensions, 0);
@@ -87,7 +86,7 @@ void gather(const uint8_t* from, const PickledTensor& tensor, size_t width, std:
   const uint8_t* source = from;
   for (size_t written = 0; written < to.size(); written += width) {
     std::memcpy(to.data() + written, source, width);
-    for (size_t d = dimensions; d-- > 0;) {  // the next element: count up the last index, carry to those before
+    for (size_t d = dimensions; d-- > 0;) {  // the next element: increment the last index with carry
       if (++at[d] < tensor.shape[d]) {
         source += steps[d];
         break;
@@ -100,10 +99,10 @@ void gather(const uint8_t* from, const PickledTensor& tensor, size_t width, std:
 
 }  // namespace
 
-// Fills a PytorchFile whose bytes are in place. Not in an unnamed namespace because PytorchFile befriends it.
-class CheckpointReader {
+// Parses the bytes of a PytorchFile. Not in an unnamed namespace because it is a friend of PytorchFile.
+class StateDictReader {
  public:
-  explicit CheckpointReader(PytorchFile& file) : file_(file), bytes_(file.bytes_) {}
+  explicit StateDictReader(PytorchFile& file) : file_(file), bytes_(file.bytes_) {}
 
   void run() {
     if (starts_with(bytes_, kZipStart)) {
@@ -112,9 +111,9 @@ class CheckpointReader {
       file_.legacy_ = true;
       read_legacy(*start);
     } else {
-      unreadable(file_.name_, "it begins neither as a zip archive nor with PyTorch's magic number");
+      unreadable(file_.name_, "neither a zip archive nor a file with PyTorch's magic number");
     }
-    take_state(pickle_->root());
+    read_state(pickle_->root());
     for (size_t i = 0; i < file_.entries_.size(); ++i) file_.index_.emplace(file_.entries_[i].name, i);
   }
 
@@ -132,7 +131,8 @@ class CheckpointReader {
     if (main == nullptr) unreadable(file_.name_, "its zip archive holds no data.pkl");
     if (zip_->find(folder_ + "constants.pkl") != nullptr)
       input_error(
-          "{} is a TorchScript archive, which is code; say --trust if you trust its author, or save model.state_dict() "
+          "{} is a TorchScript archive, which is code; pass --trust if you trust its author, or save "
+          "model.state_dict() "
           "instead",
           file_.name_);
     if (const ZipEntry* order = zip_->find(folder_ + "byteorder")) {
@@ -146,8 +146,8 @@ class CheckpointReader {
       unreadable(file_.name_, "{} bytes of data.pkl are left over", content.size() - pickle_->size());
   }
 
-  // Behind the magic number: a version, facts of the machine, the value, the keys of the storages in the order of
-  // their bytes, and for each its count of elements and the elements.
+  // After the magic number: version, system info, root value, the keys of the storages in the order of their data, and
+  // for each storage its number of elements and the elements.
   void read_legacy(size_t at) {
     const auto next_pickle = [&]() {
       Pickle pickle = Pickle::read(bytes_.subspan(at), file_.name_);
@@ -178,7 +178,7 @@ class CheckpointReader {
       if (count > (bytes_.size() - at) / width)
         unreadable(file_.name_, "storage {} of {} elements in the last {} bytes", key_name(*key), count,
                    bytes_.size() - at);
-      // The view points into the value's pickle, which lives as long as we do.
+      // The key points into `pickle_`, which lives as long as this object.
       if (!known_.emplace(type->first, bytes_.subspan(at, count * width)).second)
         unreadable(file_.name_, "two storages are named {}", key_name(*key));
       at += count * width;
@@ -186,7 +186,7 @@ class CheckpointReader {
     if (at != bytes_.size()) unreadable(file_.name_, "{} bytes are left over at its end", bytes_.size() - at);
   }
 
-  // The bytes of a whole storage, of the size the pickle says.
+  // The bytes of a whole storage, checked against the size in the pickle.
   Bytes storage_bytes(const PickledStorage& storage) {
     auto found = known_.find(storage.key);
     if (found == known_.end()) {
@@ -202,33 +202,33 @@ class CheckpointReader {
     return bytes;
   }
 
-  // Finds the state dictionary and takes its tensors; whatever else lies on the way is listed.
-  void take_state(const PickleValue& root) {
+  // Finds the state dictionary and reads its tensors; all other keys are added to `ignored_`.
+  void read_state(const PickleValue& root) {
     const PickleValue* dict = &root;
     std::string path;
     for (int level = 0;; ++level) {
       if (!dict->is(PickleKind::kDict))
-        input_error("{} holds {} instead of a dictionary of tensors; save model.state_dict()", file_.name_,
+        input_error("{} contains {} instead of a dictionary of tensors; save model.state_dict()", file_.name_,
                     name_of(dict->kind));
-      const std::string_view wrapper = level < kMostWrappers ? next_wrapper(*dict) : std::string_view();
-      take_items(*dict, wrapper, path);
+      const std::string_view wrapper = level < kMaxWrappers ? next_wrapper(*dict) : std::string_view();
+      read_items(*dict, wrapper, path);
       if (wrapper.empty()) break;
       path += fmt::format("{}.", wrapper);
       dict = dict->find(wrapper);
     }
     std::vector<TensorEntry>& entries = file_.entries_;
     if (entries.empty())
-      input_error("{} holds no tensors at its top or under {}{}; save model.state_dict()", file_.name_,
+      input_error("{} has no tensors at the top level or under {}{}; save model.state_dict()", file_.name_,
                   fmt::join(kWrappers, ", "),
-                  file_.ignored_.empty() ? "" : fmt::format(" (what it holds first is {})", file_.ignored_.front()));
+                  file_.ignored_.empty() ? "" : fmt::format(" (its first key is {})", file_.ignored_.front()));
     const bool parallel = std::all_of(entries.begin(), entries.end(),
                                       [](const TensorEntry& entry) { return entry.name.starts_with(kParallelPrefix); });
     if (parallel)
       for (TensorEntry& entry : entries) entry.name.erase(0, kParallelPrefix.size());
   }
 
-  // With a wrapper everything beside it is ignored, tensors too; without one the tensors are the state.
-  void take_items(const PickleValue& dict, std::string_view wrapper, const std::string& path) {
+  // With a wrapper, all other keys are ignored, tensors included; without one, the tensors are the state.
+  void read_items(const PickleValue& dict, std::string_view wrapper, const std::string& path) {
     std::set<std::string_view> keys;
     for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
       const PickleValue& key = *dict.items[i];
@@ -237,15 +237,15 @@ class CheckpointReader {
       if (text && !keys.insert(key.text).second) unreadable(file_.name_, "it holds \"{}\" twice", key_name(key));
       if (text && !wrapper.empty() && key.text == wrapper) continue;
       if (text && wrapper.empty() && value.is(PickleKind::kTensor))
-        take_tensor(key.text, *value.tensor);
+        read_tensor(key.text, *value.tensor);
       else
         file_.ignored_.push_back(path + key_name(key));
     }
   }
 
-  void take_tensor(std::string_view name, const PickledTensor& tensor) {
+  void read_tensor(std::string_view name, const PickledTensor& tensor) {
     if (!is_utf8(name)) unreadable(file_.name_, "the tensor's name \"{}\" is not UTF-8", printable(name));
-    if (file_.entries_.size() >= kMostTensors) unreadable(file_.name_, "it holds more than {} tensors", kMostTensors);
+    if (file_.entries_.size() >= kMaxTensors) unreadable(file_.name_, "it holds more than {} tensors", kMaxTensors);
     const PickledStorage& storage = *tensor.storage;
     const auto wrong = [&](std::string_view what) {
       unreadable(file_.name_,
@@ -256,8 +256,8 @@ class CheckpointReader {
     const Bytes whole = storage_bytes(storage);
     const int64_t width = static_cast<int64_t>(size_of(storage.dtype));
 
-    // How many bytes it has, which element is its last, and whether its elements lie in order. An extent of zero does
-    // not excuse a product of the others that no number holds.
+    // Computes the size in bytes, the last element, and whether the tensor is contiguous. The product of the other
+    // extents must not overflow even if one extent is zero.
     int64_t size = width;
     int64_t last = tensor.offset;
     bool contiguous = true;
@@ -287,7 +287,7 @@ class CheckpointReader {
   Bytes copied(Bytes from, const PickledTensor& tensor, int64_t size, std::string_view name) {
     if (static_cast<uint64_t>(size) > bytes_.size() - copied_)
       input_error(
-          "{}: tensor \"{}\" of [{}] takes {} bytes, which with the other tensors that are not contiguous is more "
+          "{}: tensor \"{}\" of [{}] takes {} bytes, which with the other non-contiguous tensors is more "
           "than the file's own {}; save it with .contiguous()",
           file_.name_, printable(name), listed(tensor.shape), size, bytes_.size());
     copied_ += static_cast<size_t>(size);
@@ -299,9 +299,9 @@ class CheckpointReader {
   PytorchFile& file_;
   Bytes bytes_;
   std::optional<ZipReader> zip_;
-  std::string folder_;  // of the archive, with its slash
+  std::string folder_;  // within the archive, with a trailing slash
   std::optional<Pickle> pickle_;
-  std::map<std::string_view, Bytes> known_;  // storages by key, as far as they were needed
+  std::map<std::string_view, Bytes> known_;  // storages by key, filled on demand
   size_t copied_ = 0;
 };
 
@@ -317,7 +317,7 @@ PytorchFile PytorchFile::parse(std::vector<uint8_t> bytes, std::string name) {
   PytorchFile file;
   file.name_ = std::move(name);
   file.bytes_ = std::move(bytes);
-  CheckpointReader(file).run();
+  StateDictReader(file).run();
   return file;
 }
 
@@ -329,7 +329,7 @@ const TensorEntry* PytorchFile::find(std::string_view tensor) const {
 const TensorEntry& PytorchFile::at(std::string_view tensor) const {
   const TensorEntry* entry = find(tensor);
   if (entry == nullptr)
-    input_error("{} has no tensor \"{}\"; it was not written by this kind of model", name_, printable(tensor));
+    input_error("{} has no tensor \"{}\"; use a file of the same kind of model", name_, printable(tensor));
   return *entry;
 }
 

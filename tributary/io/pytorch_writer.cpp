@@ -22,16 +22,16 @@ namespace {
 
 using Bytes = std::span<const uint8_t>;
 
-constexpr std::string_view kFolder = "archive";  // PyTorch's own name where it knows no file name
+constexpr std::string_view kFolder = "archive";  // PyTorch's default if it knows no file name
 constexpr size_t kAlignment = 64;
-constexpr uint64_t kFull16 = 0xffff;      // "look in the ZIP64 record instead"
-constexpr uint64_t kFull32 = 0xffffffff;  // the same for the ZIP64 field
-constexpr uint64_t kFirstDay = 0x0021;    // 1 January 1980: the bytes depend on no clock
+constexpr uint64_t kFull16 = 0xffff;      // "see the ZIP64 record"
+constexpr uint64_t kFull32 = 0xffffffff;  // "see the ZIP64 field"
+constexpr uint64_t kFirstDay = 0x0021;    // 1 January 1980, so that the bytes do not depend on the clock
 
-// A zip archive of stored entries as a list of pieces, in which the contents are not copied.
-class ZipPieces {
+// A zip archive of uncompressed entries as a list of chunks; the contents are not copied.
+class ZipChunks {
  public:
-  // Appends an entry; its content must outlive the pieces.
+  // Appends an entry; its content must outlive the chunks.
   void add(std::string_view entry, Bytes content) {
     const std::string name = fmt::format("{}/{}", kFolder, entry);
     const uint64_t offset = size_;
@@ -39,7 +39,7 @@ class ZipPieces {
     const bool large = size >= kFull32;
     const bool far = offset >= kFull32;
     const std::string sizes =
-        large ? little_endian(size, 8) + little_endian(size, 8) : "";  // not stored smaller than it is
+        large ? little_endian(size, 8) + little_endian(size, 8) : "";  // uncompressed and compressed size
     const std::string known = common(content, large || far) + little_endian(name.size(), 2);
 
     std::string extra = large ? field(1, sizes) : "";
@@ -48,69 +48,69 @@ class ZipPieces {
     append("PK\3\4" + known + little_endian(extra.size(), 2) + name + extra);
     append(content);
 
-    const std::string wide = large || far ? field(1, sizes + (far ? little_endian(offset, 8) : "")) : "";
-    directory_ += "PK\1\2" + little_endian(large || far ? kWideVersion : kVersion, 2) + known +
-                  little_endian(wide.size(), 2) + little_endian(0, 10) + little_endian(std::min(offset, kFull32), 4) +
-                  name + wide;
+    const std::string zip64 = large || far ? field(1, sizes + (far ? little_endian(offset, 8) : "")) : "";
+    directory_ += "PK\1\2" + little_endian(large || far ? kZip64Version : kVersion, 2) + known +
+                  little_endian(zip64.size(), 2) + little_endian(0, 10) + little_endian(std::min(offset, kFull32), 4) +
+                  name + zip64;
     ++count_;
   }
 
-  // The whole archive, once nothing is added any more.
+  // Returns the whole archive; call once, after the last `add`.
   const std::vector<Bytes>& finish() {
     const uint64_t begin = size_;
     const uint64_t length = directory_.size();
     append(std::move(directory_));
     if (count_ >= kFull16 || begin >= kFull32 || length >= kFull32) {
       const uint64_t end = size_;
-      append("PK\6\6" + little_endian(kWideEndBytes - 12, 8) + little_endian(kWideVersion, 2) +
-             little_endian(kWideVersion, 2) + little_endian(0, 8) + little_endian(count_, 8) +
+      append("PK\6\6" + little_endian(kZip64EndBytes - 12, 8) + little_endian(kZip64Version, 2) +
+             little_endian(kZip64Version, 2) + little_endian(0, 8) + little_endian(count_, 8) +
              little_endian(count_, 8) + little_endian(length, 8) + little_endian(begin, 8) + "PK\6\7" +
              little_endian(0, 4) + little_endian(end, 8) + little_endian(1, 4));
     }
     const std::string count = little_endian(std::min(count_, kFull16), 2);
     append("PK\5\6" + little_endian(0, 4) + count + count + little_endian(std::min(length, kFull32), 4) +
            little_endian(std::min(begin, kFull32), 4) + little_endian(0, 2));
-    return pieces_;
+    return chunks_;
   }
 
  private:
   static constexpr uint64_t kLocalBytes = 30;
-  static constexpr uint64_t kFieldBytes = 4;  // of an extra field without its content
-  static constexpr uint64_t kWideEndBytes = 56;
+  static constexpr uint64_t kFieldBytes = 4;  // header of an extra field
+  static constexpr uint64_t kZip64EndBytes = 56;
   static constexpr uint64_t kPaddingField = 0x4246;  // "FB", as in PyTorch's files
   static constexpr uint64_t kVersion = 20;
-  static constexpr uint64_t kWideVersion = 45;
+  static constexpr uint64_t kZip64Version = 45;
 
   static std::string field(uint64_t id, const std::string& content) {
     return little_endian(id, 2) + little_endian(content.size(), 2) + content;
   }
 
-  // What a local header and the directory have in common: version, flags, method, time, date, checksum and sizes.
-  static std::string common(Bytes content, bool wide) {
+  // The fields shared by local headers and the directory: version, flags, method, time, date, checksum and sizes.
+  static std::string common(Bytes content, bool zip64) {
     const std::string size = little_endian(std::min<uint64_t>(content.size(), kFull32), 4);
-    return little_endian(wide ? kWideVersion : kVersion, 2) + little_endian(0, 6) + little_endian(kFirstDay, 2) +
+    return little_endian(zip64 ? kZip64Version : kVersion, 2) + little_endian(0, 6) + little_endian(kFirstDay, 2) +
            little_endian(crc32_z(0, content.data(), content.size()), 4) + size + size;
   }
 
   void append(Bytes content) {
-    pieces_.push_back(content);
+    chunks_.push_back(content);
     size_ += content.size();
   }
   void append(std::string text) { append(bytes_of(texts_.emplace_back(std::move(text)))); }
 
-  std::deque<std::string> texts_;  // headers, at addresses that last
-  std::vector<Bytes> pieces_;
+  std::deque<std::string> texts_;  // headers; a deque keeps their addresses
+  std::vector<Bytes> chunks_;
   std::string directory_;
   uint64_t size_ = 0;
   uint64_t count_ = 0;
 };
 
-// Instructions of a pickle of protocol 2, the only one weights_only takes.
+// Opcodes of pickle protocol 2, the only one that weights_only accepts.
 std::string pickled(std::string_view text) {
   return fmt::format("X{}{}", little_endian(text.size(), 4), text);
 }
 
-std::string pickled(int64_t number) {  // none is negative
+std::string pickled(int64_t number) {  // not negative
   const auto value = static_cast<uint64_t>(number);
   if (value <= 0xff) return "K" + little_endian(value, 1);
   if (value <= 0xffff) return "M" + little_endian(value, 2);
@@ -137,11 +137,11 @@ std::string_view storage_of(DType dtype) {
   TRIBUTARY_CHECK(false, "no such type: {}", static_cast<int>(dtype));
 }
 
-// A call of _rebuild_tensor_v2 with the storage, the first element, shape, strides, no gradient and no hooks.
+// Calls _rebuild_tensor_v2(storage, offset, shape, strides, requires_grad=False, backward_hooks={}).
 std::string pickled_tensor(const TensorEntry& entry, const std::string& key) {
   const int64_t count = static_cast<int64_t>(entry.data.size() / size_of(entry.dtype));
   std::vector<int64_t> strides(entry.shape.size());
-  int64_t stride = 1;  // PyTorch gives an extent of zero the strides of an extent of one
+  int64_t stride = 1;  // PyTorch treats an extent of 0 like 1 for strides
   bool empty = false;
   for (size_t d = strides.size(); d-- > 0;) {
     strides[d] = stride;
@@ -172,7 +172,7 @@ void write_state_dict(const std::string& path, std::span<const TensorEntry> entr
   }
   pickle += "u.";
 
-  ZipPieces zip;
+  ZipChunks zip;
   zip.add("data.pkl", bytes_of(pickle));
   zip.add("byteorder", bytes_of("little"));
   for (size_t i = 0; i < entries.size(); ++i) zip.add(fmt::format("data/{}", i), entries[i].data);

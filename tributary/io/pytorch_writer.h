@@ -1,9 +1,8 @@
-// State dictionaries that Python loads with torch.load(path, weights_only=True), written without Torch.
+// Writes state dictionaries for torch.load(path, weights_only=True), without Torch.
 //
-// torch::save of the C++ library writes a TorchScript archive, which is code. What people pass around is the file of
-// Python's torch.save: a zip archive with a pickle that describes the tensors and one uncompressed entry a storage. The
-// pickle names nothing but collections.OrderedDict, torch._utils._rebuild_tensor_v2 and the types of storages, so it
-// loads where running foreign code is switched off.
+// torch::save in C++ writes a TorchScript archive, which is code. Python's torch.save writes a zip archive: a pickle
+// that describes the tensors, and one uncompressed entry per storage. Our pickles use only collections.OrderedDict,
+// torch._utils._rebuild_tensor_v2 and storage types, so they load with weights_only=True.
 #pragma once
 
 #include <span>
@@ -13,9 +12,9 @@
 
 namespace tributary {
 
-// Writes the entries atomically as an OrderedDict in the order given, each contiguous in a storage of its own. The same
-// entries give the same bytes whatever the path. Storages begin at multiples of 64 bytes so that a file can be mapped,
-// as PyTorch's do, and files beyond 4 GiB use ZIP64. An InputError for a name that is not UTF-8.
+// Writes the entries atomically as an OrderedDict in the given order, one contiguous storage per tensor. The bytes
+// depend on the entries only, not on the path. As in PyTorch, storages are aligned to 64 bytes for mmap, and files
+// beyond 4 GiB use ZIP64. Throws an InputError for names that are not UTF-8.
 void write_state_dict(const std::string& path, std::span<const TensorEntry> entries);
 
 }  // namespace tributary

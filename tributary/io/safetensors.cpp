@@ -16,8 +16,8 @@ namespace tributary {
 namespace {
 
 constexpr uint64_t kLengthBytes = 8;
-constexpr uint64_t kLongestHeader = 100'000'000;
-constexpr size_t kMostDimensions = 64;
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;
+constexpr size_t kMaxDimensions = 64;
 constexpr std::string_view kMetadataKey = "__metadata__";
 
 struct DTypeRow {
@@ -44,11 +44,11 @@ const DTypeRow& row_of(DType dtype) {
 }
 
 std::string grouped(uint64_t value) {
-  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-  return value > kMost ? std::to_string(value) : thousands(static_cast<int64_t>(value));
+  constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
+  return value > kMax ? std::to_string(value) : thousands(static_cast<int64_t>(value));
 }
 
-// The bytes a tensor takes, nothing where the product does not fit.
+// The size of a tensor in bytes; nullopt on overflow.
 std::optional<uint64_t> byte_count(const std::vector<int64_t>& shape, DType dtype) {
   uint64_t product = size_of(dtype);
   for (const int64_t extent : shape)
@@ -56,52 +56,51 @@ std::optional<uint64_t> byte_count(const std::vector<int64_t>& shape, DType dtyp
   return product;
 }
 
-// A tensor as the header describes it, not yet believed.
-struct Claim {
+// A tensor's header entry before validation.
+struct RawEntry {
   std::string name;
   std::optional<DType> dtype;
   std::optional<std::vector<uint64_t>> shape;
   std::optional<std::vector<uint64_t>> offsets;
 };
 
-// Follows the header's JSON event by event. Only the one form the format knows is accepted, at most three levels deep,
-// so neither nesting nor numbers can make it use more memory than the header's own size warrants; `fault` says in words
-// where it stopped. Names must be unique at every level.
+// SAX parser of the header. Accepts nothing but the format's own structure, at most three levels deep, so that memory
+// use is bounded by the header's size. Names must be unique at every level. `fault` describes the first error.
 class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  std::vector<Claim> claims;
+  std::vector<RawEntry> raw_entries;
   SafetensorsMetadata metadata;
   std::string fault;
 
   bool start_object(size_t) override {
-    if (depth_ == 0) return enter(RankInfo::kRoot);
-    if (place_ != RankInfo::kRoot) return stop("an object where {} has none", here());
-    if (name_ == kMetadataKey) return enter(RankInfo::kMetadata);
-    claims.push_back({name_, {}, {}, {}});
-    return enter(RankInfo::kTensor);
+    if (depth_ == 0) return enter(Scope::kRoot);
+    if (scope_ != Scope::kRoot) return stop("an unexpected object in {}", here());
+    if (name_ == kMetadataKey) return enter(Scope::kMetadata);
+    raw_entries.push_back({name_, {}, {}, {}});
+    return enter(Scope::kTensor);
   }
 
   bool end_object() override {
-    if (place_ == RankInfo::kTensor) {
-      const Claim& claim = claims.back();
-      if (!claim.dtype || !claim.shape || !claim.offsets) return stop("{} lacks dtype, shape or data_offsets", here());
+    if (scope_ == Scope::kTensor) {
+      const RawEntry& raw = raw_entries.back();
+      if (!raw.dtype || !raw.shape || !raw.offsets) return stop("{} lacks dtype, shape or data_offsets", here());
     }
     return leave();
   }
 
   bool key(std::string& text) override {
-    if (place_ == RankInfo::kRoot) {
+    if (scope_ == Scope::kRoot) {
       if (!names_.insert(text).second) return stop("two entries are named \"{}\"", printable(text));
       name_ = text;
-    } else if (place_ == RankInfo::kMetadata) {
+    } else if (scope_ == Scope::kMetadata) {
       if (metadata.contains(text)) return stop("the metadata holds \"{}\" twice", printable(text));
     } else {
-      const Claim& claim = claims.back();
+      const RawEntry& raw = raw_entries.back();
       if (text != "dtype" && text != "shape" && text != "data_offsets")
-        return stop("{} has a field \"{}\" the format does not know", here(), printable(text));
-      const bool seen = text == "dtype"   ? claim.dtype.has_value()
-                        : text == "shape" ? claim.shape.has_value()
-                                          : claim.offsets.has_value();
+        return stop("{} has an unknown field \"{}\"", here(), printable(text));
+      const bool seen = text == "dtype"   ? raw.dtype.has_value()
+                        : text == "shape" ? raw.shape.has_value()
+                                          : raw.offsets.has_value();
       if (seen) return stop("{} has {} twice", here(), text);
     }
     field_ = text;
@@ -109,27 +108,27 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool string(std::string& text) override {
-    if (place_ == RankInfo::kMetadata) {
+    if (scope_ == Scope::kMetadata) {
       metadata[field_] = text;
       return true;
     }
-    if (place_ != RankInfo::kTensor || field_ != "dtype") return stop("a text where {} has none", here());
-    claims.back().dtype = dtype_named(text);
-    if (!claims.back().dtype) return stop("{} has the unknown type \"{}\"", here(), printable(text));
+    if (scope_ != Scope::kTensor || field_ != "dtype") return stop("an unexpected string in {}", here());
+    raw_entries.back().dtype = dtype_named(text);
+    if (!raw_entries.back().dtype) return stop("{} has the unknown type \"{}\"", here(), printable(text));
     return true;
   }
 
   bool start_array(size_t) override {
-    if (place_ != RankInfo::kTensor || field_ == "dtype") return stop("a list where {} has none", here());
+    if (scope_ != Scope::kTensor || field_ == "dtype") return stop("an unexpected list in {}", here());
     numbers() = std::vector<uint64_t>();
-    return enter(RankInfo::kNumbers);
+    return enter(Scope::kNumbers);
   }
 
   bool end_array() override { return leave(); }
 
   bool number_unsigned(uint64_t value) override {
-    if (place_ != RankInfo::kNumbers) return stop("the number {} where {} has none", value, here());
-    if (numbers()->size() >= (field_ == "shape" ? kMostDimensions : 2))
+    if (scope_ != Scope::kNumbers) return stop("the unexpected number {} in {}", value, here());
+    if (numbers()->size() >= (field_ == "shape" ? kMaxDimensions : 2))
       return stop("{} has more than {} numbers in {}", here(), numbers()->size(), field_);
     numbers()->push_back(value);
     return true;
@@ -137,17 +136,17 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
 
   bool number_integer(int64_t value) override { return stop("the negative number {} in {}", value, here()); }
   bool number_float(double, const std::string& text) override {
-    return stop("the number {} in {}, which is not a whole one in range", printable(text), here());
+    return stop("the number {} in {}, which is not an integer in range", printable(text), here());
   }
   bool null() override { return stop("a null in {}", here()); }
-  bool boolean(bool) override { return stop("a truth value in {}", here()); }
+  bool boolean(bool) override { return stop("a boolean in {}", here()); }
   bool binary(nlohmann::json::binary_t&) override { return stop("binary data in {}", here()); }
   bool parse_error(size_t at, const std::string&, const nlohmann::json::exception&) override {
     return stop("its header is not JSON at byte {}", grouped(at));
   }
 
  private:
-  enum class RankInfo { kOutside, kRoot, kMetadata, kTensor, kNumbers };
+  enum class Scope { kOutside, kRoot, kMetadata, kTensor, kNumbers };
 
   template <typename... Args>
   bool stop(fmt::format_string<Args...> format, Args&&... args) {
@@ -155,48 +154,47 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
 
-  bool enter(RankInfo place) {
-    before_[depth_++] = std::exchange(place_, place);
+  bool enter(Scope scope) {
+    outer_[depth_++] = std::exchange(scope_, scope);
     return true;
   }
 
   bool leave() {
-    place_ = before_[--depth_];
+    scope_ = outer_[--depth_];
     return true;
   }
 
   std::optional<std::vector<uint64_t>>& numbers() {
-    return field_ == "shape" ? claims.back().shape : claims.back().offsets;
+    return field_ == "shape" ? raw_entries.back().shape : raw_entries.back().offsets;
   }
 
   std::string here() const {
-    switch (place_) {
-      case RankInfo::kMetadata:
+    switch (scope_) {
+      case Scope::kMetadata:
         return "the metadata";
-      case RankInfo::kTensor:
-      case RankInfo::kNumbers:
+      case Scope::kTensor:
+      case Scope::kNumbers:
         return fmt::format("tensor \"{}\"", printable(name_));
       default:
         return "the header";
     }
   }
 
-  RankInfo place_ = RankInfo::kOutside;
-  std::array<RankInfo, 3> before_{};  // root, tensor or metadata, numbers: `enter` is never called at a fourth level
+  Scope scope_ = Scope::kOutside;
+  std::array<Scope, 3> outer_{};  // root, tensor or metadata, numbers: at most three levels
   size_t depth_ = 0;
   std::string name_;
   std::string field_;
   std::set<std::string> names_;
 };
 
-// Everything wrong with the bytes ends here.
 template <typename... Args>
 [[noreturn]] void not_safetensors(const std::string& file, fmt::format_string<Args...> format, Args&&... args) {
-  input_error("{} is not a safetensors file ({}); it may be cut short or of another kind, fetch or export it again",
-              file, fmt::format(format, std::forward<Args>(args)...));
+  input_error("{} is not a safetensors file ({}); if it is truncated, download or export it again", file,
+              fmt::format(format, std::forward<Args>(args)...));
 }
 
-// The header's text, once its length has been checked against the file.
+// Validates the length of the header and returns its text.
 std::span<const uint8_t> header_of(const std::vector<uint8_t>& bytes, const std::string& file) {
   if (bytes.size() < kLengthBytes)
     not_safetensors(file, "{} bytes, too few for a header length", grouped(bytes.size()));
@@ -204,27 +202,27 @@ std::span<const uint8_t> header_of(const std::vector<uint8_t>& bytes, const std:
   for (size_t i = 0; i < kLengthBytes; ++i) length |= static_cast<uint64_t>(bytes[i]) << (8 * i);
   if (length > bytes.size() - kLengthBytes)
     not_safetensors(file, "header length {} but the file has {} bytes", grouped(length), grouped(bytes.size()));
-  if (length > kLongestHeader)
-    not_safetensors(file, "header length {}, more than {}", grouped(length), grouped(kLongestHeader));
+  if (length > kMaxHeaderBytes)
+    not_safetensors(file, "header length {}, more than {}", grouped(length), grouped(kMaxHeaderBytes));
   const auto header = std::span(bytes).subspan(kLengthBytes, length);
-  if (header.empty() || header.front() != '{') not_safetensors(file, "its header does not begin with {{");
-  // To the JSON parser a zero byte is the end, and whatever follows would go unread.
+  if (header.empty() || header.front() != '{') not_safetensors(file, "its header does not start with {{");
+  // The JSON parser stops at a zero byte and would ignore the rest.
   if (std::memchr(header.data(), 0, header.size()) != nullptr) not_safetensors(file, "a zero byte in its header");
   return header;
 }
 
-// Checks one claim against the bytes after the header.
-TensorEntry believe(const Claim& claim, std::span<const uint8_t> data, const std::string& file) {
-  const std::string name = printable(claim.name);
-  if (claim.offsets->size() != 2)
-    not_safetensors(file, "tensor \"{}\" has {} data offsets instead of 2", name, claim.offsets->size());
-  const uint64_t begin = claim.offsets->front();
-  const uint64_t end = claim.offsets->back();
+// Validates an entry against the data after the header.
+TensorEntry validated(const RawEntry& raw, std::span<const uint8_t> data, const std::string& file) {
+  const std::string name = printable(raw.name);
+  if (raw.offsets->size() != 2)
+    not_safetensors(file, "tensor \"{}\" has {} data offsets instead of 2", name, raw.offsets->size());
+  const uint64_t begin = raw.offsets->front();
+  const uint64_t end = raw.offsets->back();
   if (begin > end || end > data.size())
     not_safetensors(file, "tensor \"{}\" lies at bytes {} to {} of {}", name, grouped(begin), grouped(end),
                     grouped(data.size()));
-  TensorEntry entry{claim.name, *claim.dtype, {}, data.subspan(begin, end - begin)};
-  for (const uint64_t extent : *claim.shape) {
+  TensorEntry entry{raw.name, *raw.dtype, {}, data.subspan(begin, end - begin)};
+  for (const uint64_t extent : *raw.shape) {
     if (extent > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
       not_safetensors(file, "tensor \"{}\" has an extent of {}", name, extent);
     entry.shape.push_back(static_cast<int64_t>(extent));
@@ -269,19 +267,19 @@ SafetensorsFile SafetensorsFile::parse(std::vector<uint8_t> bytes, std::string n
   const std::span<const uint8_t> data = std::span(file.bytes_).subspan(kLengthBytes + header.size());
 
   HeaderReader reader;
-  const bool understood = nlohmann::json::sax_parse(header.begin(), header.end(), &reader);
-  if (!understood) not_safetensors(file.name_, "{}", reader.fault);
-  for (const Claim& claim : reader.claims) file.entries_.push_back(believe(claim, data, file.name_));
+  const bool valid = nlohmann::json::sax_parse(header.begin(), header.end(), &reader);
+  if (!valid) not_safetensors(file.name_, "{}", reader.fault);
+  for (const RawEntry& raw : reader.raw_entries) file.entries_.push_back(validated(raw, data, file.name_));
   file.metadata_ = std::move(reader.metadata);
 
-  const auto place = [&](const TensorEntry& e) { return std::pair(e.data.data(), e.data.data() + e.data.size()); };
+  const auto range = [&](const TensorEntry& e) { return std::pair(e.data.data(), e.data.data() + e.data.size()); };
   std::stable_sort(file.entries_.begin(), file.entries_.end(),
-                   [&](const TensorEntry& a, const TensorEntry& b) { return place(a) < place(b); });
+                   [&](const TensorEntry& a, const TensorEntry& b) { return range(a) < range(b); });
   uint64_t covered = 0;
   for (const TensorEntry& entry : file.entries_) {
     const auto begin = static_cast<uint64_t>(entry.data.data() - data.data());
     if (begin != covered)
-      not_safetensors(file.name_, "tensor \"{}\" begins at byte {} where {} was due", printable(entry.name),
+      not_safetensors(file.name_, "tensor \"{}\" starts at byte {} instead of {}", printable(entry.name),
                       grouped(begin), grouped(covered));
     covered += entry.data.size();
     file.index_.emplace(entry.name, file.index_.size());
@@ -299,7 +297,7 @@ const TensorEntry* SafetensorsFile::find(std::string_view tensor) const {
 const TensorEntry& SafetensorsFile::at(std::string_view tensor) const {
   const TensorEntry* entry = find(tensor);
   if (entry == nullptr)
-    input_error("{} has no tensor \"{}\"; it was not written by this kind of model", name_, printable(tensor));
+    input_error("{} has no tensor \"{}\"; use a file of the same kind of model", name_, printable(tensor));
   return *entry;
 }
 
@@ -319,7 +317,7 @@ void write_safetensors(const std::string& path, std::span<const TensorEntry> ent
     for (const auto& [key, value] : metadata) pairs.push_back(json_text(key, path) + ":" + json_text(value, path));
     items.push_back(fmt::format("\"{}\":{{{}}}", kMetadataKey, fmt::join(pairs, ",")));
   }
-  std::vector<std::span<const uint8_t>> micro_batches(2);  // the length and the header, filled in below
+  std::vector<std::span<const uint8_t>> chunks(2);  // the length and the header, filled in below
   std::set<std::string_view> names;
   size_t offset = 0;
   for (const TensorEntry* entry : order) {
@@ -331,18 +329,18 @@ void write_safetensors(const std::string& path, std::span<const TensorEntry> ent
                                 json_text(entry->name, path), name_of(entry->dtype), fmt::join(entry->shape, ","),
                                 offset, offset + entry->data.size()));
     offset += entry->data.size();
-    micro_batches.push_back(entry->data);
+    chunks.push_back(entry->data);
   }
   std::string header = fmt::format("{{{}}}", fmt::join(items, ","));
   header.resize((header.size() + 7) / 8 * 8, ' ');
-  if (header.size() > kLongestHeader)
+  if (header.size() > kMaxHeaderBytes)
     input_error("cannot write {}: a header of {} bytes is longer than {}; store fewer names", path,
-                grouped(header.size()), grouped(kLongestHeader));
+                grouped(header.size()), grouped(kMaxHeaderBytes));
   std::array<uint8_t, kLengthBytes> length{};
   for (size_t i = 0; i < kLengthBytes; ++i) length[i] = static_cast<uint8_t>(header.size() >> (8 * i));
-  micro_batches[0] = length;
-  micro_batches[1] = bytes_of(header);
-  write_file_atomically(path, micro_batches);
+  chunks[0] = length;
+  chunks[1] = bytes_of(header);
+  write_file_atomically(path, chunks);
 }
 
 }  // namespace tributary

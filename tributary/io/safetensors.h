@@ -1,10 +1,9 @@
-// Model files as data: our own reader and writer of the safetensors format, with no tensor library behind it.
+// Reads and writes safetensors files, without a tensor library.
 //
-// A file is eight bytes of header length (little endian), a JSON header that names every tensor with its type, shape
-// and byte range, and then the bytes. Files come from strangers, so the reader believes nothing: the header is at most
-// 100 MB and lies within the file, no name occurs twice, shapes and types must multiply out to the byte ranges, and the
-// ranges must cover the rest of the file without gap or overlap. Nothing is allocated beyond the file's own size and
-// what its header holds.
+// A file has eight bytes of header length (little endian), a JSON header with the type, shape and byte range of every
+// tensor, and the data. Files are untrusted: the header has at most 100 MB, names are unique, shapes and types must
+// match the byte ranges, and the ranges must cover the data without gap or overlap. Memory use is bounded by the size
+// of the file and its header.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +18,11 @@ namespace tributary {
 
 enum class DType { F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL };
 
-size_t size_of(DType dtype);            // bytes an element
+size_t size_of(DType dtype);            // bytes per element
 std::string_view name_of(DType dtype);  // as in the header: "F32"
 std::optional<DType> dtype_named(std::string_view name);
 
-// A named tensor whose bytes live elsewhere: little endian, row-major, not necessarily aligned (copy with memcpy).
+// A named tensor that does not own its data: little endian, row-major, possibly unaligned (copy with memcpy).
 struct TensorEntry {
   std::string name;
   DType dtype = DType::F32;
@@ -33,13 +32,13 @@ struct TensorEntry {
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
-// A file in memory and the tensors in it. Movable, not copyable: the entries point into the bytes.
+// A file in memory and its tensors. Not copyable: the entries point into the bytes.
 class SafetensorsFile {
  public:
-  // Reads and checks the whole file; an InputError names the file and says what is wrong with it.
+  // Reads and validates the whole file; throws an InputError that names it.
   static SafetensorsFile read(const std::string& path);
 
-  // The same for bytes already in memory; `name` stands for the file in messages.
+  // The same for bytes in memory; `name` is the file in error messages.
   static SafetensorsFile parse(std::vector<uint8_t> bytes, std::string name);
 
   SafetensorsFile(SafetensorsFile&&) = default;
@@ -48,11 +47,11 @@ class SafetensorsFile {
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
   const std::string& name() const { return name_; }
-  const std::vector<TensorEntry>& entries() const { return entries_; }  // in the order of their bytes
+  const std::vector<TensorEntry>& entries() const { return entries_; }  // in the order of their data
   const SafetensorsMetadata& metadata() const { return metadata_; }
 
-  const TensorEntry* find(std::string_view tensor) const;  // null where there is none
-  const TensorEntry& at(std::string_view tensor) const;    // an InputError where there is none
+  const TensorEntry* find(std::string_view tensor) const;  // null if there is none
+  const TensorEntry& at(std::string_view tensor) const;    // throws an InputError if there is none
 
  private:
   SafetensorsFile() = default;
@@ -64,8 +63,8 @@ class SafetensorsFile {
   SafetensorsMetadata metadata_;
 };
 
-// Writes the entries atomically. The same tensors and metadata give the same bytes whatever order they come in: wide
-// types first, then by name, so that every tensor is aligned to its type when the file is mapped.
+// Writes the entries atomically, sorted by element size (largest first) and name. The bytes do not depend on the order
+// of `entries`, and every tensor is aligned to its type when the file is mapped.
 void write_safetensors(const std::string& path, std::span<const TensorEntry> entries,
                        const SafetensorsMetadata& metadata = {});
 

@@ -1,4 +1,4 @@
-// A file of named tensors, whoever wrote it: safetensors, or a PyTorch state dictionary in either of its formats.
+// Reads named tensors from safetensors files and PyTorch state dictionaries.
 #pragma once
 
 #include <memory>
@@ -12,21 +12,21 @@ namespace tributary {
 enum class FileFormat { kSafetensors, kPytorchZip, kPytorchLegacy, kTorchScript };
 std::string name_of(FileFormat format);  // "pytorch-zip"
 
-// What a file is by its content; an InputError where it cannot be read. Whatever else it is, it is taken for
-// safetensors, whose reader says what is wrong with it.
+// Detects the format by content. Unknown content counts as safetensors, whose reader reports the error. Throws an
+// InputError if the file cannot be read.
 FileFormat format_of(const std::string& path);
 
-// A file in memory and the tensors in it. Variant runs nothing and believes nothing; see the readers.
+// A file in memory and its tensors. Reading runs no code and validates every field; see the readers.
 class TensorFile {
  public:
-  // An InputError names the file and what is wrong with it; TorchScript is refused.
+  // Throws an InputError if the file is invalid or a TorchScript archive.
   static TensorFile read(const std::string& path);
 
   const std::string& path() const { return path_; }
   FileFormat format() const { return format_; }
   const std::vector<TensorEntry>& entries() const { return *entries_; }
   const SafetensorsMetadata& metadata() const { return metadata_; }     // empty for PyTorch's formats
-  const std::vector<std::string>& ignored() const { return ignored_; }  // what else a checkpoint holds
+  const std::vector<std::string>& ignored() const { return ignored_; }  // other keys of a PyTorch file
 
  private:
   TensorFile() = default;

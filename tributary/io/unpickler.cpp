@@ -12,9 +12,9 @@
 namespace tributary {
 namespace {
 
-constexpr size_t kMostSteps = 2'000'000;
-constexpr int kDeepest = 100;
-constexpr size_t kMostPickledDimensions = 64;
+constexpr size_t kMaxSteps = 2'000'000;
+constexpr int kMaxDepth = 100;
+constexpr size_t kMaxPickledDimensions = 64;
 
 enum class Role {
   kOrderedDict,
@@ -33,8 +33,7 @@ struct KnownName {
   DType dtype = DType::F32;  // of a storage
 };
 
-// The whole of what a pickle may ask for. Files of PyTorch before 0.4 rebuild tensors without the "_v2" and call
-// Parameter itself.
+// All names that a pickle may use. PyTorch before 0.4 uses _rebuild_tensor without "_v2" and calls Parameter directly.
 constexpr std::array<KnownName, 26> kKnownNames{{{"collections.OrderedDict", Role::kOrderedDict},
                                                  {"torch._utils._rebuild_tensor", Role::kRebuildTensor},
                                                  {"torch._utils._rebuild_tensor_v2", Role::kRebuildTensor2},
@@ -62,7 +61,7 @@ constexpr std::array<KnownName, 26> kKnownNames{{{"collections.OrderedDict", Rol
                                                  {"torch.uint8", Role::kDType},
                                                  {"torch.bool", Role::kDType}}};
 
-// Instructions that exist but are refused: those that make objects of any class, and those torch.save has no use for.
+// Opcodes that are rejected: they create objects of any class (`runs`), or torch.save does not use them.
 struct Refused {
   uint8_t code;
   std::string_view name;
@@ -89,7 +88,7 @@ constexpr std::array<Refused, 18> kRefused{{{'o', "OBJ", true},
 
 }  // namespace
 
-// The stack machine. Its name is not in an unnamed namespace because Pickle befriends it.
+// The stack machine. Not in an unnamed namespace because it is a friend of Pickle.
 class Unpickler {
  public:
   Unpickler(std::span<const uint8_t> bytes, const std::string& file) : bytes_(bytes), file_(file) {}
@@ -97,7 +96,7 @@ class Unpickler {
   Pickle run() {
     none_ = make(PickleKind::kNone);
     for (int64_t truth : {0, 1}) (truth != 0 ? true_ : false_) = make(PickleKind::kBool, truth);
-    if (bytes_.size() < 2 || bytes_[0] != 0x80) damaged("it does not begin with a protocol");
+    if (bytes_.size() < 2 || bytes_[0] != 0x80) damaged("it does not start with a protocol");
     while (pickle_.root_ == nullptr) {
       charge(1);
       step(static_cast<uint8_t>(number(1)));
@@ -113,18 +112,18 @@ class Unpickler {
 
   template <typename... Args>
   [[noreturn]] void damaged(fmt::format_string<Args...> format, Args&&... args) const {
-    input_error("{}: its pickle is damaged ({} at byte {}); it may be cut short, fetch or save it again", file_,
+    input_error("{}: damaged pickle ({} at byte {}); if the file is truncated, download or save it again", file_,
                 fmt::format(format, std::forward<Args>(args)...), at_);
   }
 
-  [[noreturn]] void refuse(std::string_view wish) const {
-    input_error("{}: the pickle {}, which is code; only tensors and containers are read", file_, wish);
+  [[noreturn]] void refuse(std::string_view request) const {
+    input_error("{}: the pickle {}, which is code; save tensors and containers only", file_, request);
   }
 
-  // Everything that costs memory or time is paid in steps.
+  // Limits memory and time by counting steps.
   void charge(size_t steps) {
     steps_ += steps;
-    if (steps_ > kMostSteps) damaged("more than {} instructions", kMostSteps);
+    if (steps_ > kMaxSteps) damaged("more than {} instructions", kMaxSteps);
   }
 
   std::span<const uint8_t> take(uint64_t length) {
@@ -156,7 +155,7 @@ class Unpickler {
   std::string_view line() {
     const auto rest = bytes_.subspan(at_);
     const auto end = std::find(rest.begin(), rest.end(), '\n');
-    if (end == rest.end()) damaged("a name without end");
+    if (end == rest.end()) damaged("an unterminated name");
     const std::string_view name = text(static_cast<uint64_t>(end - rest.begin()));
     take(1);
     return name;
@@ -194,7 +193,7 @@ class Unpickler {
   }
 
   void deepen(Value& container, const Value& item) const {
-    if (item.depth >= kDeepest) damaged("containers nested more than {} deep", kDeepest);
+    if (item.depth >= kMaxDepth) damaged("containers nested more than {} deep", kMaxDepth);
     container.depth = std::max(container.depth, static_cast<uint16_t>(item.depth + 1));
   }
   void add(Value& container, Kind kind, const Items& items) const {
@@ -214,13 +213,13 @@ class Unpickler {
   }
 
   void remember(uint64_t index) {
-    if (index >= std::min(bytes_.size(), kMostSteps)) damaged("a memo numbered {}", index);
+    if (index >= std::min(bytes_.size(), kMaxSteps)) damaged("memo index {}", index);
     if (index >= memo_.size()) memo_.resize(index + 1);
     if (memo_[index] == nullptr) ++remembered_;
     memo_[index] = top();
   }
   void recall(uint64_t index) {
-    if (index >= memo_.size() || memo_[index] == nullptr) damaged("nothing remembered under {}", index);
+    if (index >= memo_.size() || memo_[index] == nullptr) damaged("memo {} is not set", index);
     push(memo_[index]);
   }
 
@@ -233,14 +232,14 @@ class Unpickler {
     stack_.back()->text = known->name;
   }
 
-  // The name a value stands for, if it is one.
+  // The known name of a value of kind kName, else null.
   static const KnownName* known(const Value& value) {
     return value.is(Kind::kName) ? &kKnownNames[static_cast<size_t>(value.integer)] : nullptr;
   }
 
   std::vector<int64_t> integers(const Value& tuple) {
     std::vector<int64_t> numbers;
-    if (!tuple.is(Kind::kTuple) || tuple.items.size() > kMostPickledDimensions) damaged("a shape that is none");
+    if (!tuple.is(Kind::kTuple) || tuple.items.size() > kMaxPickledDimensions) damaged("an invalid shape");
     charge(tuple.items.size());
     for (const Value* item : tuple.items) {
       if (!item->is(Kind::kInt)) damaged("{} in a shape", name_of(item->kind));
@@ -271,7 +270,7 @@ class Unpickler {
     if (!is_list(*arguments[0])) damaged("an OrderedDict of {}", name_of(arguments[0]->kind));
     charge(arguments[0]->items.size());
     for (const Value* pair : arguments[0]->items) {
-      if (!is_list(*pair) || pair->items.size() != 2) damaged("an OrderedDict of other things than pairs");
+      if (!is_list(*pair) || pair->items.size() != 2) damaged("an OrderedDict of items that are not pairs");
       add(*dict, Kind::kDict, pair->items);
     }
     return dict;
@@ -299,7 +298,7 @@ class Unpickler {
       case Role::kParameter:
         expect(1, 3);
         if (!items[0]->is(Kind::kTensor)) damaged("a parameter that is {}", name_of(items[0]->kind));
-        return const_cast<Value*>(items[0]);  // ours: `items` is const only for those who read the result
+        return const_cast<Value*>(items[0]);  // owned by `pickle_`; const only for users of the result
       case Role::kSize:
         expect(1, 1);
         if (!items[0]->is(Kind::kTuple)) damaged("a size that is {}", name_of(items[0]->kind));
@@ -309,12 +308,12 @@ class Unpickler {
     }
   }
 
-  // ("storage", type, key, place, count) and in old files a view: nothing or (key, first, length).
+  // ("storage", type, key, device, count), in old files followed by a view: None or (key, first, length).
   Value* persistent(const Value& id) {
     const Items& items = id.items;
     if (!id.is(Kind::kTuple) || items.size() < 5 || items.size() > 6 || !items[0]->is(Kind::kText) ||
         items[0]->text != "storage")
-      damaged("a persistent id that is no storage");
+      damaged("a persistent ID that is not a storage");
     const KnownName* type = known(*items[1]);
     if (type == nullptr || type->role != Role::kStorage || !items[2]->is(Kind::kText) || !items[4]->is(Kind::kInt))
       damaged("a storage without type, key or count");
@@ -323,7 +322,7 @@ class Unpickler {
     if (items.size() == 6 && !items[5]->is(Kind::kNone)) {
       const Items& view = items[5]->items;
       if (!items[5]->is(Kind::kTuple) || view.size() != 3 || !view[1]->is(Kind::kInt) || !view[2]->is(Kind::kInt))
-        damaged("a view of a storage that is none");
+        damaged("an invalid view of a storage");
       storage.first = view[1]->integer;
       storage.length = view[2]->integer;
       if (storage.first < 0 || storage.first > storage.count || storage.length < 0 ||
@@ -357,7 +356,7 @@ void Unpickler::step(uint8_t code) {
     case 0x80:  // PROTO
       if (const uint64_t protocol = number(1); protocol < 2 || protocol > 5) damaged("protocol {}", protocol);
       return;
-    case 0x95:  // FRAME: a hint for reading ahead
+    case 0x95:  // FRAME: a hint for buffered reading
       if (const uint64_t length = number(8); length > bytes_.size() - at_) damaged("a frame of {} bytes", length);
       return;
     case '.':  // STOP
@@ -399,7 +398,7 @@ void Unpickler::step(uint8_t code) {
     }
 
     case 0x8c:  // SHORT_BINUNICODE
-    case 'U':   // SHORT_BINSTRING: a text to Python 2
+    case 'U':   // SHORT_BINSTRING: a Python 2 string
       return push_text(Kind::kText, text(number(1)));
     case 'X':  // BINUNICODE
     case 'T':  // BINSTRING
@@ -474,7 +473,7 @@ void Unpickler::step(uint8_t code) {
       const Value* function = pop();
       return push(call(*function, *arguments));
     }
-    case 'b':  // BUILD: attributes of a dictionary (_metadata) or a tensor (hooks), which we have no use for
+    case 'b':  // BUILD: attributes of a dictionary (_metadata) or tensor (hooks), which are ignored
       pop();
       if (!top()->is(Kind::kDict) && !top()->is(Kind::kTensor)) damaged("attributes for {}", name_of(top()->kind));
       return;
@@ -486,7 +485,7 @@ void Unpickler::step(uint8_t code) {
 }
 
 void Unpickler::refuse_instruction(uint8_t code) {
-  if (code == 'i') {  // INST carries its name
+  if (code == 'i') {  // INST includes its name
     const std::string_view module = line();
     const std::string_view name = line();
     refuse("asks for " + printable(fmt::format("{}.{}", module.substr(0, 200), name.substr(0, 200))));
@@ -498,9 +497,9 @@ void Unpickler::refuse_instruction(uint8_t code) {
 }
 
 std::string_view name_of(PickleKind kind) {
-  constexpr std::array<std::string_view, 12> kNames{"None",         "a truth value", "an integer", "a float",
-                                                    "a text",       "bytes",         "a tuple",    "a list",
-                                                    "a dictionary", "a name",        "a storage",  "a tensor"};
+  constexpr std::array<std::string_view, 12> kNames{"None",         "a boolean", "an integer", "a float",
+                                                    "a string",     "bytes",     "a tuple",    "a list",
+                                                    "a dictionary", "a name",    "a storage",  "a tensor"};
   return kNames[static_cast<size_t>(kind)];
 }
 

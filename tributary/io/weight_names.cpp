@@ -9,7 +9,7 @@ namespace {
 
 using Renaming = std::pair<std::string_view, std::string_view>;
 
-// Prefixes, the first that fits is replaced. What fits none belongs to the backbone.
+// The first matching prefix is replaced. Names without a match belong to the backbone.
 constexpr std::array<Renaming, 18> kRenamings = {{
     {"backbone.", "backbone."},
     {"bottleneck.linear.", "bottleneck.linear."},
@@ -21,7 +21,7 @@ constexpr std::array<Renaming, 18> kRenamings = {{
     {"fc.", "classifier."},
     {"classifier.weight", "classifier.weight"},
     {"classifier.bias", "classifier.bias"},
-    {"classifier.6.", "classifier."},  // of VGG, whose other linear layers belong to the backbone
+    {"classifier.6.", "classifier."},  // VGG; its other linear layers belong to the backbone
     {"classifier.0.", "backbone.classifier.0."},
     {"classifier.3.", "backbone.classifier.3."},
     {"classifier.classifier0.", "backbone.classifier.0."},
@@ -36,7 +36,7 @@ const std::vector<int64_t>* shape_of(const ShapeMap& shapes, const std::string& 
   return found == shapes.end() ? nullptr : &found->second;
 }
 
-// Blocks "backbone.layerN.0", "backbone.layerN.1", ..
+// The number of blocks "backbone.layerN.0", "backbone.layerN.1", .. per stage.
 std::array<int, 4> residual_depth(const ShapeMap& shapes) {
   std::array<int, 4> depth = {};
   for (int stage = 0; stage < 4; ++stage) {

@@ -1,9 +1,9 @@
-// Zip archives in memory: the container of PyTorch's checkpoint files, read without believing it.
+// Reads and validates zip archives in memory, the container of PyTorch files.
 //
-// PyTorch stores its entries uncompressed, so an entry's content is a range of the file and nothing is copied. Files
-// come from strangers: the directory must end where the end record begins, every entry must lie before the directory,
-// agree with its own local header and overlap no other, and no name occurs twice. ZIP64 numbers are read, as PyTorch
-// writes them for files beyond 4 GB. Archives with a comment, in several volumes or encrypted are not PyTorch's.
+// PyTorch stores entries uncompressed, so their content is a range of the file and nothing is copied. Files are
+// untrusted: the directory must end at the end record, every entry must be in front of the directory, match its local
+// header and not overlap another, and names must be unique. ZIP64 is supported, since PyTorch uses it beyond 4 GB.
+// PyTorch never writes comments, several volumes or encryption, so these are errors.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ namespace tributary {
 
 struct ZipEntry {
   std::string_view name;
-  std::span<const uint8_t> stored;  // the content where `method` is 0; see ZipReader::content
+  std::span<const uint8_t> stored;  // the content if `method` is 0; see ZipReader::content
   uint32_t checksum = 0;
   uint16_t method = 0;
 };
 
-// A view of bytes that live elsewhere and must outlive it.
+// A view of the bytes, which must outlive it.
 class ZipReader {
  public:
-  // Checks the whole directory; an InputError names `file` and says what is wrong with it.
+  // Validates the whole directory; throws an InputError that names `file`.
   ZipReader(std::span<const uint8_t> bytes, std::string file);
 
   const std::vector<ZipEntry>& entries() const { return entries_; }  // in the order of the directory
-  const ZipEntry* find(std::string_view name) const;                 // null where there is none
+  const ZipEntry* find(std::string_view name) const;                 // null if there is none
 
-  // The entry's content, once its checksum is found right; an InputError for a compressed entry.
+  // Verifies the checksum and returns the content. Throws an InputError for compressed entries.
   std::span<const uint8_t> content(const ZipEntry& entry) const;
 
  private:

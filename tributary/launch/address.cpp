@@ -42,7 +42,8 @@ Addresses resolve(const std::string& host, int port) {
   wanted.ai_flags = AI_NUMERICSERV;
   addrinfo* found = nullptr;
   const int failed = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found);
-  if (failed != 0) input_error("rank 0's address '{}' leads nowhere: {}", printable(host), gai_strerror(failed));
+  if (failed != 0)
+    input_error("cannot resolve rank 0's address '{}': {}; correct MASTER_ADDR", printable(host), gai_strerror(failed));
   return {found, freeaddrinfo};
 }
 
@@ -56,7 +57,7 @@ bool is_loopback(const std::string& number) {
   return number.rfind("127.", 0) == 0 || number == "::1";
 }
 
-// The address of the first interface that is up and leads out of this machine; empty where none does.
+// The address of the first interface that is not a loopback; empty if there is none.
 std::string outer_address(int family) {
   ifaddrs* found = nullptr;
   if (getifaddrs(&found) != 0) return {};
@@ -69,7 +70,7 @@ std::string outer_address(int family) {
   return {};
 }
 
-// It lies at the same place in both families.
+// IPv4 and IPv6 addresses have the port at the same offset.
 int port_of(const sockaddr_storage& name) {
   return ntohs(reinterpret_cast<const sockaddr_in&>(name).sin_port);
 }
@@ -77,7 +78,7 @@ int port_of(const sockaddr_storage& name) {
 }  // namespace
 
 std::string own_address(const std::string& address) {
-  constexpr int kAnyPort = 9;  // nothing is sent: a datagram socket only looks up the way
+  constexpr int kAnyPort = 9;  // connecting a datagram socket sends nothing; it only looks up the route
   const Addresses there = resolve(address, kAnyPort);
   for (const addrinfo* one = there.get(); one; one = one->ai_next) {
     const Socket probe(socket(one->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -91,7 +92,7 @@ std::string own_address(const std::string& address) {
     const std::string outer = outer_address(one->ai_family);
     return outer.empty() ? number : outer;
   }
-  input_error("no network of this machine leads to rank 0's address '{}'", printable(address));
+  input_error("no route to rank 0's address '{}'; correct MASTER_ADDR", printable(address));
 }
 
 void keep_to_loopback(const std::string& address, int port) {
@@ -118,7 +119,7 @@ int free_port() {
   auto* const plain = reinterpret_cast<sockaddr*>(&name);
   if (listener.number() < 0 || bind(listener.number(), plain, size) != 0 ||
       getsockname(listener.number(), plain, &size) != 0)
-    work_error("no free port on the loopback for several processes: {}", std::strerror(errno));
+    work_error("no free port on the loopback interface: {}", std::strerror(errno));
   return ntohs(name.sin_port);
 }
 

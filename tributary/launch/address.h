@@ -1,20 +1,20 @@
-// The little of addresses that ranks need before c10d joins them.
+// Network addresses that ranks need before c10d connects them.
 #pragma once
 
 #include <string>
 
 namespace tributary {
 
-// The number by which those who reach `address` from this machine are seen there, and on rank 0's machine the address
-// itself. The loopback only where `address` is one: many systems give their own name an address of the loopback, which
-// is of no use to others. A name that nobody knows is an InputError.
+// This machine's numeric address on the route to `address`, rank 0's machine; on rank 0's machine, the address itself.
+// It is a loopback address only if `address` is one: many systems resolve their own host name to the loopback, which
+// other machines cannot reach. Throws an InputError if the name cannot be resolved.
 std::string own_address(const std::string& address);
 
-// Where `address` is on the loopback, makes what this process listens to on `port` unreachable from other machines,
-// though it was opened for all networks by somebody else.
+// If `address` is a loopback address, restricts this process's listening sockets on `port` to the loopback interface.
+// c10d's store listens on all interfaces.
 void keep_to_loopback(const std::string& address, int port);
 
-// A port of the loopback that nobody has now.
+// A port that is currently free on the loopback interface.
 int free_port();
 
 }  // namespace tributary

@@ -25,20 +25,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPeerEnded = 75;                       // known to the parent only
-constexpr const char* kMark = "TRIBUTARY_LAUNCHED";  // in the environment of what it starts
+constexpr int kPeerEnded = 75;                       // between children and parent only
+constexpr const char* kMark = "TRIBUTARY_LAUNCHED";  // set in the environment of children
 constexpr const char* kParent = "TRIBUTARY_PARENT";  // see base/process.h
 constexpr int kNotRunnable = 127;
 
-// What execve wants: the texts, and pointers to them.
-class Texts {
+// Strings and an array of pointers to them, for execve.
+class StringArray {
  public:
-  explicit Texts(std::vector<std::string> texts) : texts_(std::move(texts)) {
+  explicit StringArray(std::vector<std::string> texts) : texts_(std::move(texts)) {
     for (std::string& text : texts_) pointers_.push_back(text.data());
     pointers_.push_back(nullptr);
   }
-  Texts(const Texts&) = delete;
-  Texts& operator=(const Texts&) = delete;
+  StringArray(const StringArray&) = delete;
+  StringArray& operator=(const StringArray&) = delete;
   char* const* data() const { return pointers_.data(); }
 
  private:
@@ -65,7 +65,7 @@ std::vector<std::string> environment_of(int64_t rank, int64_t size, int port) {
   return entries;
 }
 
-// The signals the parent waits for, blocked while this lives so that none gets lost between two waits.
+// Waits for signals. They are blocked during its lifetime, so that none is lost between two waits.
 class Signals {
  public:
   Signals() {
@@ -73,7 +73,7 @@ class Signals {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&set_, signal);
     sigprocmask(SIG_BLOCK, &set_, &before_);
     struct sigaction plain {};
-    plain.sa_handler = SIG_DFL;  // were it ignored, nobody would be told how a child ended
+    plain.sa_handler = SIG_DFL;  // if it were ignored, waitpid would not report exit codes
     sigaction(SIGCHLD, &plain, nullptr);
   }
   ~Signals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
@@ -81,7 +81,7 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
   const sigset_t& before() const { return before_; }
 
-  // The next one, or 0 when the time is up; without a time it waits as long as it takes.
+  // The next signal, or 0 at the time `until`; waits indefinitely without one.
   int next(const Clock::time_point* until) const {
     for (;;) {
       const auto left = until ? std::max(Clock::duration::zero(), *until - Clock::now()) : Clock::duration::zero();
@@ -97,10 +97,10 @@ class Signals {
   sigset_t set_{}, before_{};
 };
 
-// In the child, between fork and exec, where only system calls may be made.
-[[noreturn]] void become(const Launch& plan, int64_t rank, pid_t parent, char* const* arguments,
-                         char* const* environment, const sigset_t& mask) {
-  // In a group of their own, so that Ctrl-C reaches them through the parent only, and once.
+// Runs in the child between fork and exec; async-signal-safe calls only.
+[[noreturn]] void run_child(const Launch& plan, int64_t rank, pid_t parent, char* const* arguments,
+                            char* const* environment, const sigset_t& mask) {
+  // Own process group: Ctrl-C reaches children only once, through the parent.
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(128 + SIGTERM);
@@ -111,7 +111,7 @@ class Signals {
   }
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   execve(plan.program.c_str(), arguments, environment);
-  constexpr char kMessage[] = "tributary: a process of --processes cannot run its own program\n";
+  constexpr char kMessage[] = "tributary: cannot start a process of --processes\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
   _exit(kNotRunnable);
 }
@@ -120,34 +120,34 @@ class Children {
  public:
   Children(const Launch& plan, const Signals& signals) : plan_(plan) {
     const int port = free_port();
-    const Texts arguments(plan.arguments);
+    const StringArray arguments(plan.arguments);
     const pid_t parent = getpid();
     for (int64_t rank = 0; rank < plan.processes; ++rank) {
-      const Texts environment(environment_of(rank, plan.processes, port));
+      const StringArray environment(environment_of(rank, plan.processes, port));
       const pid_t child = fork();
-      if (child == 0) become(plan, rank, parent, arguments.data(), environment.data(), signals.before());
+      if (child == 0) run_child(plan, rank, parent, arguments.data(), environment.data(), signals.before());
       if (child < 0) {
         const int error = errno;
         send(SIGKILL);
-        for (const pid_t started : living_) waitpid(started, nullptr, 0);
-        work_error("process {} of {} cannot be started: {}", rank + 1, plan.processes, std::strerror(error));
+        for (const pid_t started : running_) waitpid(started, nullptr, 0);
+        work_error("cannot start process {} of {}: {}", rank + 1, plan.processes, std::strerror(error));
       }
-      setpgid(child, child);  // as the child does: whoever comes first
-      living_.push_back(child);
-      comm_[child] = rank;
+      setpgid(child, child);  // also done by the child; either may come first
+      running_.push_back(child);
+      rank_of_[child] = rank;
     }
   }
 
-  // Waits for all; see `launch`.
-  int look_after(const Signals& signals) {
-    while (!living_.empty()) {
-      const int signal = signals.next(asked_ < 2 && code_ != 0 ? &next_blow_ : nullptr);
+  // Waits for all children; see `launch`.
+  int supervise(const Signals& signals) {
+    while (!running_.empty()) {
+      const int signal = signals.next(terminations_ < 2 && code_ != 0 ? &deadline_ : nullptr);
       if (signal == SIGCHLD)
         reap();
       else if (signal != 0)
-        pass_on(signal);
+        forward(signal);
       else
-        strike();
+        terminate_next();
     }
     return code_ == kPeerEnded ? kWorkEnded : code_;
   }
@@ -156,37 +156,37 @@ class Children {
   void reap() {
     int status = 0;
     for (pid_t child; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
-      const auto found = std::find(living_.begin(), living_.end(), child);
-      if (found == living_.end()) continue;
-      living_.erase(found);
-      if (WIFSIGNALED(status) && !told_ && asked_ == 0)
-        std::cerr << fmt::format("tributary: rank {} was ended by signal {} ({})\n", comm_.at(child), WTERMSIG(status),
-                                 strsignal(WTERMSIG(status)));
-      note(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+      const auto found = std::find(running_.begin(), running_.end(), child);
+      if (found == running_.end()) continue;
+      running_.erase(found);
+      if (WIFSIGNALED(status) && !interrupted_ && terminations_ == 0)
+        std::cerr << fmt::format("tributary: rank {} was killed by signal {} ({})\n", rank_of_.at(child),
+                                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+      record_code(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     }
   }
 
-  void note(int code) {
+  void record_code(int code) {
     if (code == 0) return;
-    if (code_ == 0) next_blow_ = Clock::now() + seconds(plan_.grace);
-    // Once they are made to end, their codes say nothing about the cause.
-    if (code_ == 0 || (code_ == kPeerEnded && asked_ == 0)) code_ = code;
+    if (code_ == 0) deadline_ = Clock::now() + seconds(plan_.grace);
+    // The exit codes of terminated processes do not tell the cause.
+    if (code_ == 0 || (code_ == kPeerEnded && terminations_ == 0)) code_ = code;
   }
 
-  void pass_on(int signal) {
-    told_ = true;
+  void forward(int signal) {
+    interrupted_ = true;
     send(signal);
   }
 
-  void strike() {
-    send(asked_ == 0 ? SIGTERM : SIGKILL);
-    ++asked_;
-    next_blow_ = Clock::now() + seconds(plan_.last_grace);
+  void terminate_next() {
+    send(terminations_ == 0 ? SIGTERM : SIGKILL);
+    ++terminations_;
+    deadline_ = Clock::now() + seconds(plan_.last_grace);
   }
 
   void send(int signal) const {
-    // What a child started itself gets no second chance either.
-    for (const pid_t child : living_) kill(signal == SIGKILL ? -child : child, signal);
+    // SIGKILL also goes to the processes that a child has started.
+    for (const pid_t child : running_) kill(signal == SIGKILL ? -child : child, signal);
   }
 
   static Clock::duration seconds(double count) {
@@ -194,12 +194,12 @@ class Children {
   }
 
   const Launch& plan_;
-  std::vector<pid_t> living_;
-  std::map<pid_t, int64_t> comm_;
-  int code_ = 0;       // of the one that is taken for the cause so far
-  int asked_ = 0;      // how often the others were made to end
-  bool told_ = false;  // somebody asked all to stop
-  Clock::time_point next_blow_;
+  std::vector<pid_t> running_;
+  std::map<pid_t, int64_t> rank_of_;
+  int code_ = 0;              // exit code of the presumed cause
+  int terminations_ = 0;      // 1 after SIGTERM, 2 after SIGKILL
+  bool interrupted_ = false;  // a signal was forwarded
+  Clock::time_point deadline_;
 };
 
 }  // namespace
@@ -216,7 +216,7 @@ Launch own_launch(int64_t processes) {
 int launch(const Launch& plan) {
   TRIBUTARY_CHECK(plan.processes > 0, "{} processes", plan.processes);
   const Signals signals;
-  return Children(plan, signals).look_after(signals);
+  return Children(plan, signals).supervise(signals);
 }
 
 bool launched() {

@@ -1,9 +1,8 @@
-// `--processes N`: several processes of one command on this machine, started and looked after by a parent that does
-// nothing else.
+// The launcher for `--processes N`: starts the ranks of one command on this machine and supervises them.
 //
-// The parent tells each its place (place.h) on the loopback and waits. What a person sees is one program: only rank 0
-// has the output, Ctrl-C and SIGTERM reach all, a rank that ends badly ends the others, and the exit code is that of
-// the rank that was the cause. Nothing is left behind, however the parent ends.
+// The parent passes each child its rank in the environment (rank_info.h) and waits. To the user it is one program: only
+// rank 0 writes to standard output, Ctrl-C and SIGTERM reach all ranks, a failing rank terminates the others, and the
+// exit code is that of the rank that failed first. No process outlives the parent.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +13,25 @@ namespace tributary {
 
 struct Launch {
   int64_t processes = 1;
-  std::string program;                 // a path
-  std::vector<std::string> arguments;  // the name it is called by, then the others
-  // When one ended badly, the others get so many seconds to notice and end themselves, and so many more after SIGTERM
-  // until SIGKILL.
+  std::string program;                 // path
+  std::vector<std::string> arguments;  // argv, including argv[0]
+  // After a rank has failed, the others have `grace` seconds to exit by themselves; then they get a SIGTERM, and a
+  // SIGKILL `last_grace` seconds later.
   double grace = 8, last_grace = 5;
 };
 
-// This program with the arguments it was called with.
+// This program with its own arguments.
 Launch own_launch(int64_t processes);
 
-// Starts the processes and returns when all have ended: the exit code to end with. That is the code of the first that
-// ended badly for a reason of its own, 128 + n where signal n ended it; 0 where all went well. Called from the main
-// thread before there are others. A WorkError where a process cannot be started.
+// Starts the processes, waits for all of them and returns the exit code: that of the first rank that failed by itself,
+// 128 + n if signal n killed it; 0 if all succeeded. Call it from the main thread before there are others. Throws a
+// WorkError if a process cannot be started.
 int launch(const Launch& plan);
 
-// Whether this process was started so.
+// Whether this process was started by `launch`.
 bool launched();
-// The exit code of a process that ends only because another rank is gone: the parent must not take it for the cause.
-// Where nobody launched us, the plain code for work that ended.
+// The exit code of a process that exits because it has lost another rank. The parent does not report it as the cause.
+// Without a launcher, it is the ordinary code of a failure.
 int exit_code_for_lost_peer();
 
 }  // namespace tributary

@@ -5,13 +5,13 @@
 
 namespace tributary {
 
-MethodEntry source_ensemble_method();  // spec 01
-MethodEntry shot_method();             // spec 02
-MethodEntry bait_method();             // spec 03
-MethodEntry sfda_method();             // spec 04
-MethodEntry ma_method();               // spec 05
-MethodEntry decision_method();         // spec 06
-MethodEntry caida_method();            // spec 07
-MethodEntry nrc_method();              // spec 08
+MethodEntry source_ensemble_method();
+MethodEntry shot_method();
+MethodEntry bait_method();
+MethodEntry sfda_method();
+MethodEntry ma_method();
+MethodEntry decision_method();
+MethodEntry caida_method();
+MethodEntry nrc_method();
 
 }  // namespace tributary

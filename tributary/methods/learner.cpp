@@ -18,7 +18,7 @@ int64_t steps_of(const Course& course, int64_t pictures) {
   return course.rounds * (course.whole_batches ? whole : batches_per_epoch(pictures, course.batch));
 }
 
-// Communicator make labels each for itself. On a GPU sums may come in another order, and labels out otherwise.
+// Every rank makes its own labels. On a GPU the order of sums may differ, and with it the labels.
 void synchronise_state(const Learner& learner, std::span<const SourceModel> sources) {
   Communicator* const comm = sources.front().sharding().comm;
   if (comm && sources.front().device().is_cuda()) broadcast_state(*comm, learner.state());

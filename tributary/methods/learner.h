@@ -46,7 +46,7 @@ class Learner {
   virtual ~Learner() = default;
   // The losses that a step returns, for the log.
   virtual std::vector<std::string> losses() const = 0;
-  // Noises that a step draws from.
+  // Dropout streams that a step draws from.
   virtual int64_t dropout_streams() const { return 1; }
   // Before the first step of a round. `target` is what every source of the ensemble makes of the target set now, in
   // evaluation.

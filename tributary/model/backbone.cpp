@@ -73,9 +73,9 @@ std::vector<std::string> architecture_names() {
 }
 
 void require_preprocessing(const Architecture& network, const Preprocessing& preprocessing) {
-  constexpr int kSmallest = 32;  // five halvings
+  constexpr int kSmallest = 32;  // the networks halve the resolution five times
   if (!network.photographs && preprocessing.size != network.preprocessing.size)
-    input_error("{} takes pictures of {}x{}, not {}x{}; choose another network for these", network.name,
+    input_error("{} takes pictures of {}x{}, not {}x{}; choose another architecture", network.name,
                 network.preprocessing.size, network.preprocessing.size, preprocessing.size, preprocessing.size);
   if (network.name != kTorchScript && preprocessing.size < kSmallest)
     input_error("{} takes pictures of at least {}x{}, not {}x{}", network.name, kSmallest, kSmallest,

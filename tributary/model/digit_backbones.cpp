@@ -1,3 +1,4 @@
+// Backbones for 32x32 digits: `lenet` and `dtn`.
 #include "tributary/model/backbone.h"
 
 namespace tributary {
@@ -20,8 +21,8 @@ Backbone make_dtn(const Init& init) {
   constexpr int64_t kChannels[] = {3, 64, 128, 256};
   constexpr double kDrop[] = {0.1, 0.3, 0.5};
   for (int i = 0; i < 3; ++i) {
-    // Numbered as the research scripts' sequence of convolution, BatchNorm, dropout and ReLU.
-    const auto name = [&](int place) { return "conv_params." + std::to_string(4 * i + place); };
+    // Numbered like the research scripts' nn.Sequential of convolution, BatchNorm, dropout and ReLU.
+    const auto name = [&](int index) { return "conv_params." + std::to_string(4 * i + index); };
     net.then(Conv2d({kChannels[i], kChannels[i + 1], 5, 2, 2}, Start::kDefault, child(init, i)), name(0));
     net.then(BatchNorm(kChannels[i + 1]), name(1));
     net.then(Dropout{kDrop[i], true});

@@ -34,9 +34,9 @@ bool Ensemble::by_sources() const {
 
 namespace {
 
-std::string in_words(const Preprocessing& preprocessing) {
-  return fmt::format("{0}x{0} out of {1}x{1}{2}", preprocessing.size, preprocessing.resize,
-                     preprocessing.keep_aspect ? " with their aspect kept" : "");
+std::string describe(const Preprocessing& preprocessing) {
+  return fmt::format("{0}x{0} cropped from {1}x{1}{2}", preprocessing.size, preprocessing.resize,
+                     preprocessing.keep_aspect ? ", aspect ratio kept" : "");
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ void require_compatible(const std::vector<SourceModel>& sources, const std::vect
         input_error("class {} is '{}' in {} but '{}' in {}; all sources must share one set of classes in one order", k,
                     other.classes[k], files[j], first.classes[k], files[0]);
     if (!(other.preprocessing == first.preprocessing))
-      input_error("{} takes pictures of {} but {} of {}; all sources must take the same", files[j],
-                  in_words(other.preprocessing), files[0], in_words(first.preprocessing));
+      input_error("{} takes pictures of {} but {} of {}; all sources must use one preprocessing", files[j],
+                  describe(other.preprocessing), files[0], describe(first.preprocessing));
   }
 }
 

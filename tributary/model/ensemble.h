@@ -1,4 +1,4 @@
-// Several sources and how they are put together: what goes into an adaptation and what comes out of it.
+// Several source models and their mixture: the input and the output of an adaptation.
 #pragma once
 
 #include <vector>
@@ -15,20 +15,20 @@ struct Ensemble {
   int64_t size() const { return static_cast<int64_t>(sources.size()); }
   const std::vector<std::string>& classes() const { return sources.front().info().classes; }
   const Preprocessing& preprocessing() const { return sources.front().info().preprocessing; }
-  int64_t joint_width() const;  // sum of the feature widths
-  // Every parameter and buffer of all sources: "source.0." and its name in model files.
+  int64_t joint_width() const;  // sum of the sources' feature widths
+  // Parameters and buffers of all sources, named "source.<j>." plus the name in model files.
   NamedTensors state() const;
   void to(torch::Device device);
 
-  // From here on ranks share the sources' passes. By sources, rank r has a block of them.
+  // Distributes the sources' passes over the ranks of `comm`. By sources, each rank owns a contiguous block of them.
   void shard(Communicator& comm, Sharding::By by, bool sync_batch_norm = true);
-  // Null where there is nobody else.
+  // Null in a single-process run.
   Communicator* comm() const { return sources.front().sharding().comm; }
   bool by_sources() const;
 };
 
-// Throws an InputError that names both files unless all sources know the same classes in the same order and take
-// pictures of the same size. `files` says where each source came from.
+// Throws an InputError that names both files unless all sources have the same classes in the same order and the same
+// preprocessing. `files[j]` is the file of source j.
 void require_compatible(const std::vector<SourceModel>& sources, const std::vector<std::string>& files);
 
 }  // namespace tributary

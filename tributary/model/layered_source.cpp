@@ -26,8 +26,8 @@ LayeredSource::LayeredSource(const ModelInfo& info, const Init& init, Start clas
     bottleneck_ = {Linear(backbone_.width, info.feature_width, Start::kXavier, child(init, 1)),
                    BatchNorm(info.feature_width)};
   else
-    TRIBUTARY_CHECK(info.feature_width == backbone_.width, "features of {} for a backbone of {}", info.feature_width,
-                    backbone_.width);
+    TRIBUTARY_CHECK(info.feature_width == backbone_.width, "feature width {} does not match the backbone's {}",
+                    info.feature_width, backbone_.width);
 }
 
 Tensor LayeredSource::backbone_features(const Tensor& x, DropoutStream* dropout_stream) {
@@ -58,7 +58,8 @@ Tensor LayeredSource::exchange(const Tensor& own, const Tensor& x, DropoutStream
 
 const PassDraws& LayeredSource::draws(const Tensor& x) {
   if (draws_) return *draws_;
-  // One picture shows it, with BatchNorm kept out of it.
+  // Run one picture through the network and record its draws. BatchNorm is frozen, because a batch of one has no
+  // statistics and the running ones must not change.
   torch::NoGradGuard no_grad;
   const std::vector<BatchNorm*> norms = backbone_.network.batch_norms();
   std::vector<bool> before;
@@ -80,13 +81,14 @@ void LayeredSource::shard(const Sharding& sharding) {
 Tensor LayeredSource::backbone_features_alone(const Tensor& x, DropoutStream* dropout_stream) {
   if (dropout_stream) count_batch(backbone_.network.batch_norms());
   if (micro_batch_ == 0 || x.size(0) <= micro_batch_) return backbone_.network.forward(x, dropout_stream);
-  return in_micro_batches(x, dropout_stream, micro_batch_, [this](const Tensor& rows, DropoutStream* own, bool again) {
-    const std::vector<BatchNorm*> norms = backbone_.network.batch_norms();
-    for (BatchNorm* norm : norms) norm->still = again;
-    Tensor flat = backbone_.network.forward(rows, own);
-    for (BatchNorm* norm : norms) norm->still = false;
-    return flat;
-  });
+  return in_micro_batches(x, dropout_stream, micro_batch_,
+                          [this](const Tensor& rows, DropoutStream* own, bool recompute) {
+                            const std::vector<BatchNorm*> norms = backbone_.network.batch_norms();
+                            for (BatchNorm* norm : norms) norm->keep_running_stats = recompute;
+                            Tensor flat = backbone_.network.forward(rows, own);
+                            for (BatchNorm* norm : norms) norm->keep_running_stats = false;
+                            return flat;
+                          });
 }
 
 Tensor LayeredSource::bottleneck_features(const Tensor& flat, DropoutStream* dropout_stream) {

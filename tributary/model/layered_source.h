@@ -1,4 +1,4 @@
-// A source of our own layers: backbone F, bottleneck B or none, classifier C (spec 10).
+// A source model of our own layers: backbone F, optional bottleneck B, classifier C.
 #pragma once
 
 #include <optional>
@@ -16,32 +16,34 @@ struct Bottleneck {
 
 using Classifier = std::variant<WeightNormLinear, Linear>;
 
-// W and b of an affine map x -> W x + b.
+// The affine map x -> W x + b.
 struct Affine {
-  Tensor weight, bias;
+  Tensor weight;  // float32 [out, in]
+  Tensor bias;    // float32 [out]
 };
 
 class LayeredSource : public SourceBody {
  public:
-  // Fresh weights as spec 10 has them, drawn from `init`; without bottleneck `info.feature_width` must be the
-  // backbone's. `classifier` is how a weight-normalised classifier starts.
+  // Draws the initial weights from `init`. Without a bottleneck, `info.feature_width` must be the backbone's width.
+  // `classifier` is the initialisation of a weight-normalised classifier.
   LayeredSource(const ModelInfo& info, const Init& init, Start classifier);
 
   Tensor features(const Tensor& x, DropoutStream* dropout_stream) override {
     return bottleneck_features(backbone_features(x, dropout_stream), dropout_stream);
   }
-  // The two halves of it: F(x), [n, backbone_width()], which ranks may share, and B.
+  // The two halves of features(): F(x), [n, backbone_width()], which may be sharded over ranks, and B.
   Tensor backbone_features(const Tensor& x, DropoutStream* dropout_stream);
   Tensor bottleneck_features(const Tensor& flat, DropoutStream* dropout_stream);
-  // F(x) by this process alone.
+  // F(x) on this rank only, without communication.
   Tensor backbone_features_alone(const Tensor& x, DropoutStream* dropout_stream);
-  // F(x) by sources, in two parts, so that the ranks can do their passes side by side: its owner does the pass alone
-  // and hands in the result, the others nothing.
+  // Second half of F(x) when sharded by sources. The owner passes the result of backbone_features_alone() as `own` and
+  // broadcasts it; the other ranks pass an undefined tensor and receive it. Splitting the pass lets the ranks run their
+  // own sources in parallel before they communicate.
   Tensor exchange(const Tensor& own, const Tensor& x, DropoutStream* dropout_stream);
-  // From here on ranks share the backbone's passes.
+  // Shards all further passes of the backbone.
   void shard(const Sharding& sharding);
   const Sharding& sharding() const { return sharding_; }
-  // From here on the backbone takes at most so many pictures at once, for want of memory (pieces.h); 0: all.
+  // Limits further passes of the backbone to micro-batches of that many pictures (micro_batch.h); 0 means no limit.
   void set_micro_batch(int64_t pictures) { micro_batch_ = pictures; }
   int64_t micro_batch() const { return micro_batch_; }
   Tensor classify(const Tensor& phi) const override;
@@ -52,12 +54,12 @@ class LayeredSource : public SourceBody {
   const Network& network() const { return backbone_.network; }
   Network& network() { return backbone_.network; }
   int64_t backbone_width() const { return backbone_.width; }
-  // In evaluation the bottleneck, its BatchNorm and the classifier are one affine map of the backbone's features: this
-  // one, in float32.
+  // Bottleneck, its BatchNorm and the classifier folded into one affine map of the backbone's features, valid in
+  // evaluation mode.
   Affine folded_head() const;
 
  private:
-  // What a training pass of the backbone draws.
+  // Shapes and probabilities of the dropout masks that a training pass of the backbone draws.
   const PassDraws& draws(const Tensor& x);
 
   Backbone backbone_;

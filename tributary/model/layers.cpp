@@ -23,18 +23,17 @@ Tensor normal(torch::IntArrayRef shape, double deviation, Random random) {
   return filled(shape, [&] { return deviation * random.normal(); });
 }
 
-// First weights of a layer with `in` and `out` connections a unit.
-Tensor first_weight(torch::IntArrayRef shape, int64_t in, int64_t out, Start start, const Init& init) {
+Tensor initial_weight(torch::IntArrayRef shape, int64_t fan_in, int64_t fan_out, Start start, const Init& init) {
   if (!init) return torch::empty(shape, torch::kFloat32);
   switch (start) {
     case Start::kDefault:
-      return uniform(shape, 1 / std::sqrt(static_cast<double>(in)), *init);
+      return uniform(shape, 1 / std::sqrt(static_cast<double>(fan_in)), *init);
     case Start::kFanOut:
-      return normal(shape, std::sqrt(2.0 / static_cast<double>(out)), *init);
+      return normal(shape, std::sqrt(2.0 / static_cast<double>(fan_out)), *init);
     case Start::kSmall:
       return normal(shape, 0.01, *init);
     case Start::kXavier:
-      return normal(shape, std::sqrt(2.0 / static_cast<double>(in + out)), *init);
+      return normal(shape, std::sqrt(2.0 / static_cast<double>(fan_in + fan_out)), *init);
   }
   return {};
 }
@@ -49,8 +48,8 @@ Conv2d::Conv2d(const ConvShape& shape, Start start, const Init& init)
     : stride(shape.stride), padding(shape.padding), groups(shape.groups) {
   const int64_t area = shape.kernel * shape.kernel;
   const int64_t fan_in = shape.in / groups * area;
-  weight = parameter(first_weight({shape.out, shape.in / groups, shape.kernel, shape.kernel}, fan_in,
-                                  shape.out / groups * area, start, child(init, 0))
+  weight = parameter(initial_weight({shape.out, shape.in / groups, shape.kernel, shape.kernel}, fan_in,
+                                    shape.out / groups * area, start, child(init, 0))
                          .contiguous(at::MemoryFormat::ChannelsLast));
   if (!shape.bias) return;
   const bool random = init && start == Start::kDefault;
@@ -76,13 +75,13 @@ BatchNorm::BatchNorm(int64_t channels)
 
 Tensor BatchNorm::operator()(const Tensor& x, const DropoutStream* dropout_stream) {
   const bool training = dropout_stream != nullptr && !frozen;
-  const bool moves = !(training && still);
+  const bool updates = !(training && keep_running_stats);
   if (training && comm)
-    return shared_batch_norm(
+    return sync_batch_norm(
         *comm, x,
-        {weight, bias, moves ? running_mean : Tensor(), moves ? running_var : Tensor(), 0.1, kBatchNormEpsilon});
-  return at::batch_norm(x, weight, bias, moves ? running_mean : Tensor(), moves ? running_var : Tensor(), training, 0.1,
-                        kBatchNormEpsilon, /*cudnn_enabled=*/true);
+        {weight, bias, updates ? running_mean : Tensor(), updates ? running_var : Tensor(), 0.1, kBatchNormEpsilon});
+  return at::batch_norm(x, weight, bias, updates ? running_mean : Tensor(), updates ? running_var : Tensor(), training,
+                        0.1, kBatchNormEpsilon, /*cudnn_enabled=*/true);
 }
 
 void BatchNorm::list(const std::string& prefix, TensorList& list) const {
@@ -102,7 +101,7 @@ void count_batch(const std::vector<BatchNorm*>& layers) {
 }
 
 Linear::Linear(int64_t in, int64_t out, Start start, const Init& init)
-    : weight(parameter(first_weight({out, in}, in, out, start, init))), bias(parameter(torch::zeros({out}))) {}
+    : weight(parameter(initial_weight({out, in}, in, out, start, init))), bias(parameter(torch::zeros({out}))) {}
 
 Tensor Linear::operator()(const Tensor& x) const {
   return at::linear(x, weight, bias);
@@ -114,7 +113,7 @@ void Linear::list(const std::string& prefix, TensorList& list) const {
 }
 
 WeightNormLinear::WeightNormLinear(int64_t in, int64_t out, Start start, const Init& init) {
-  Tensor v = first_weight({out, in}, in, out, start, init);
+  Tensor v = initial_weight({out, in}, in, out, start, init);
   weight_g = parameter(v.norm(2, {1}, true));
   weight_v = parameter(v);
   bias = parameter(torch::zeros({out}));

@@ -1,7 +1,8 @@
-// The layers our networks are made of: plain structs of tensors with the arithmetic of their PyTorch namesakes.
+// Network layers: plain structs of float32 tensors with the arithmetic of their PyTorch namesakes.
 //
-// They carry no training flag: a forward pass with a `DropoutStream` uses batch statistics and dropout, one without
-// uses the running statistics and none (spec 10). `list` gives every tensor its name in model files.
+// Layers have no training flag. A forward pass with a `DropoutStream` is a training pass (batch statistics, dropout); a
+// pass without one is an evaluation (running statistics, no dropout). `list` appends a layer's tensors under their
+// names in model files.
 #pragma once
 
 #include <optional>
@@ -19,10 +20,9 @@ class Communicator;
 struct NamedTensor {
   std::string name;
   Tensor value;
-  // Where several processes work together (shared_pass.h): those whose gradients of this parameter add up to the whole
-  // one, null where each has all of it; and the rank whose values count, -1 where they are equal everywhere.
-  Communicator* reduced_over = nullptr;
-  int64_t owner = -1;
+  // In distributed runs (sharded_pass.h):
+  Communicator* reduced_over = nullptr;  // ranks over which the gradient must be summed; null if each has all of it
+  int64_t owner = -1;                    // rank that holds the current values; -1 if they are equal on all ranks
 };
 using NamedTensors = std::vector<NamedTensor>;
 
@@ -32,16 +32,19 @@ struct TensorList {
   NamedTensors buffers;
 };
 
-// Where first weights come from; nothing leaves them unset, for those who are about to load some.
+// Random stream for initial weights; empty leaves the weights uninitialised, for callers that load them next.
 using Init = std::optional<Random>;
 inline Init child(const Init& init, uint64_t index) {
   return init ? Init(init->child(index)) : Init();
 }
 
-// How a layer's weights start: uniform in +-1/sqrt(fan_in), bias too, which is the framework's default; normal with
-// variance 2 / fan_out and no bias, as torchvision's ImageNet networks; normal with deviation 0.01 (VGG's head); or
-// Xavier-normal with no bias (spec 10, 2c).
-enum class Start { kDefault, kFanOut, kSmall, kXavier };
+// Weight initialisation. Biases start at 0, except with kDefault.
+enum class Start {
+  kDefault,  // PyTorch's default: weight and bias uniform in +-1/sqrt(fan_in)
+  kFanOut,   // normal with variance 2 / fan_out, as in torchvision's ImageNet networks
+  kSmall,    // normal with standard deviation 0.01, as in the head of VGG
+  kXavier,   // Xavier-normal: variance 2 / (fan_in + fan_out)
+};
 
 struct ConvShape {
   int64_t in, out, kernel;
@@ -50,7 +53,8 @@ struct ConvShape {
 };
 
 struct Conv2d {
-  Tensor weight, bias;  // bias undefined where there is none
+  Tensor weight;  // [out, in / groups, kernel, kernel], channels-last
+  Tensor bias;    // [out], or undefined
   int64_t stride, padding, groups;
 
   Conv2d(const ConvShape& shape, Start start, const Init& init);
@@ -60,34 +64,38 @@ struct Conv2d {
 
 constexpr double kBatchNormEpsilon = 1e-5;
 
-// BatchNorm over all but the channel dimension; momentum 0.1, unbiased variance in the running statistics. Batches are
-// counted by whoever runs the whole network, see `count_batch`.
+// BatchNorm over all but the channel dimension; momentum 0.1, unbiased variance in the running statistics. Does not
+// update num_batches_tracked: the caller counts the batches of a whole network with `count_batch`.
 struct BatchNorm {
-  Tensor weight, bias, running_mean, running_var, num_batches_tracked;
-  bool frozen = false;           // takes its running statistics in training too
-  bool still = false;            // takes the batch's in training and leaves the running ones as they are
-  Communicator* comm = nullptr;  // in training takes the statistics of the rows of all of them; null: of its own
+  Tensor weight, bias, running_mean, running_var;  // [channels]
+  Tensor num_batches_tracked;                      // int64 []
+  bool frozen = false;                             // normalises with the running statistics in training, too
+  bool keep_running_stats = false;  // normalises with batch statistics in training but does not update the running ones
+  Communicator* comm = nullptr;     // ranks over which training statistics are synchronised; null: this rank only
 
   explicit BatchNorm(int64_t channels);
   Tensor operator()(const Tensor& x, const DropoutStream* dropout_stream);
   void list(const std::string& prefix, TensorList& list) const;
 };
 
-// Moves the batch counters of all given layers at once: one launch on a GPU instead of one a layer.
+// Increments num_batches_tracked of all layers that are not frozen: one kernel launch instead of one per layer.
 void count_batch(const std::vector<BatchNorm*>& layers);
 
 struct Linear {
-  Tensor weight, bias;
+  Tensor weight;  // [out, in]
+  Tensor bias;    // [out]
 
   Linear(int64_t in, int64_t out, Start start, const Init& init);
   Tensor operator()(const Tensor& x) const;
   void list(const std::string& prefix, TensorList& list) const;
 };
 
-// A linear layer with weight W_k = g_k v_k / |v_k|, row by row. Its direction vectors start uniform, as the research
-// scripts effectively do (their Xavier draw is lost in the next forward pass), or with Xavier-normal as they meant to.
+// A linear layer with weight rows W_k = g_k v_k / |v_k|. The research scripts intend to draw v Xavier-normal, but
+// overwrite it in the first forward pass, so v is effectively uniform; Start::kDefault follows the effective behaviour.
 struct WeightNormLinear {
-  Tensor weight_v, weight_g, bias;
+  Tensor weight_v;  // [out, in]
+  Tensor weight_g;  // [out, 1]
+  Tensor bias;      // [out]
 
   WeightNormLinear(int64_t in, int64_t out, Start start, const Init& init);
   Tensor weight() const;
@@ -95,7 +103,7 @@ struct WeightNormLinear {
   void list(const std::string& prefix, TensorList& list) const;
 };
 
-// Drops single values, or whole channels of a picture; does nothing in evaluation.
+// Dropout of single values, and of whole channels; the identity if `dropout_stream` is null.
 Tensor dropout(const Tensor& x, double drop, DropoutStream* dropout_stream);
 Tensor dropout_channels(const Tensor& x, double drop, DropoutStream* dropout_stream);
 

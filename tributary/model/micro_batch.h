@@ -1,10 +1,10 @@
-// A pass of a large batch in pieces that fit into memory, with the gradient of the whole batch.
+// Forward pass of a large batch in micro-batches that fit into memory, with the gradient of the whole batch.
 //
-// What comes out is that of one pass, so losses over the batch keep their meaning: the marginal of information
-// maximisation and the adversary see all pictures. Nothing else of the pass is kept; on the way back every piece is
-// computed again, with the same dropout, and left behind before the next. It costs a second forward pass. What it
-// changes is BatchNorm: in training it takes the statistics of a piece instead of the batch, and moves its running
-// statistics once a piece.
+// The output holds the features of all rows, so losses over the batch keep their meaning: the marginal term of
+// information maximisation and the adversary see all pictures. No activations are saved. The backward pass recomputes
+// one micro-batch at a time with the same dropout masks, at the cost of a second forward pass. Only BatchNorm differs
+// from a whole pass: it normalises with the statistics of the micro-batch and updates its running statistics once per
+// micro-batch.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@
 
 namespace tributary {
 
-// `forward(x, dropout_stream, again)` is a pass whose every row depends on its own row of `x`, or on those of the
-// piece; `again` says that it was done before, and what it keeps (running statistics) is already moved. At most
-// `micro_batch` rows go into one. The parameters' gradients are accumulated by backward(), and cannot be asked for with
-// grad(); `x` gets none.
-using MicroBatchForward = std::function<Tensor(const Tensor& x, DropoutStream* dropout_stream, bool again)>;
+// Forward pass of one micro-batch. `recompute` is true in the backward pass, where side effects of the first pass
+// (running statistics) must not be repeated.
+using MicroBatchForward = std::function<Tensor(const Tensor& rows, DropoutStream* dropout_stream, bool recompute)>;
+// Runs `forward` on micro-batches of at most `micro_batch` rows of `x` and concatenates the results. Parameter
+// gradients are available through backward() only, not through grad(); `x` must not require a gradient.
 Tensor in_micro_batches(const Tensor& x, DropoutStream* dropout_stream, int64_t micro_batch,
                         const MicroBatchForward& forward);
 

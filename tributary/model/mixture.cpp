@@ -3,8 +3,8 @@
 namespace tributary {
 namespace {
 
-// Shares of the votes. Where several classes lead, the mean probability decides; adding less than half a vote of it
-// to every class changes no other order.
+// Normalised votes [n, K]. Adding less than half a vote of mean probability to every class breaks ties and changes no
+// other order.
 Tensor vote(const Tensor& logits) {
   const auto sources = static_cast<double>(logits.size(0));
   const Tensor share = at::one_hot(logits.argmax(-1), logits.size(2)).to(logits.scalar_type()).mean(0);

@@ -1,4 +1,4 @@
-// From the logits of several sources to one prediction (Proposition 4.1; spec 01).
+// Combines the logits of several sources into one prediction (Proposition 4.1).
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@ namespace tributary {
 
 enum class Combination {
   kMeanProbability,        // mean of the softmax outputs: the plain source ensemble
-  kMeanLogit,              // softmax of the mean logits: what weighted logits are with uniform weights
-  kVote,                   // majority of the sources, ties to the larger mean probability
-  kWeightedLogits,         // softmax(sum_j w_j z_j), the scale of w being an inverse temperature
-  kWeightedProbabilities,  // sum_j w_j softmax(z_j), w summing to one
+  kMeanLogit,              // softmax of the mean logits: kWeightedLogits with uniform weights
+  kVote,                   // majority vote of the sources, ties broken by the mean probability
+  kWeightedLogits,         // softmax(sum_j w_j z_j); the scale of w acts as an inverse temperature
+  kWeightedProbabilities,  // sum_j w_j softmax(z_j); w sums to one
 };
 
 // The names of the rules in model files and on the command line.
 const std::vector<std::pair<std::string, Combination>>& combination_names();
 
-// How the sources of a model are put together. Weights, float [m], are undefined for the unweighted rules.
+// The rule that combines the sources of a model.
 struct Mixture {
   Combination rule = Combination::kMeanProbability;
-  Tensor weights;
+  Tensor weights;  // float [m]; undefined for the unweighted rules
 };
 
-// Votes are whole; this share of one, by mean probability, breaks ties.
+// Fraction of a vote that the mean probability contributes, to break ties; below one half, so it decides nothing else.
 inline constexpr double kTieShare = 0.25;
 
 // Logits [m, n, K] to probabilities [n, K].

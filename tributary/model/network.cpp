@@ -5,7 +5,7 @@
 namespace tributary {
 namespace {
 
-// What a layer makes of its inputs.
+// Visitor that applies a layer to its inputs.
 struct Apply {
   std::vector<Tensor>& values;
   const std::vector<int>& inputs;
@@ -34,7 +34,7 @@ int Network::add(LayerKind kind, std::vector<int> inputs, std::string name) {
   const int number = last();
   last_use_.resize(layers_.size() + 1, -1);
   for (const int input : inputs) {
-    TRIBUTARY_CHECK(input >= 0 && input <= number, "layer {} takes value {}", number, input);
+    TRIBUTARY_CHECK(input >= 0 && input <= number, "layer {} reads value {}, which does not exist yet", number, input);
     last_use_[input] = number;
   }
   layers_.push_back({std::move(kind), std::move(name), std::move(inputs)});

@@ -1,7 +1,7 @@
-// A network as data: layers in order, each naming the values it takes.
+// A network as data: a list of layers, each with the indices of its inputs.
 //
-// One description serves everybody. The forward pass walks it, model files take their tensors' names from it, and the
-// exporters translate it layer by layer, so that what is deployed cannot drift from what was trained.
+// One description serves the forward pass, the tensor names in model files and the exporters, which translate it layer
+// by layer. An exported model therefore cannot differ from the trained one.
 #pragma once
 
 #include <variant>
@@ -15,34 +15,33 @@ struct MaxPool {
   int64_t kernel, stride, padding;
 };
 struct AveragePool {
-  int64_t size;  // of the map that comes out, whatever goes in
+  int64_t size;  // height and width of the output map, for any input size
 };
 struct Add {};
 struct Flatten {};
 struct Dropout {
   double drop;
-  bool channels;  // whole channels of a picture
+  bool channels;  // drops whole channels
 };
 
 using LayerKind = std::variant<Conv2d, BatchNorm, Linear, Relu, MaxPool, AveragePool, Add, Flatten, Dropout>;
 
-// Value 0 is the network's input, value i + 1 comes out of layer i.
+// Value 0 is the network's input, value i + 1 the output of layer i.
 struct Layer {
   LayerKind kind;
-  std::string name;         // its tensors' prefix; empty where it has none
-  std::vector<int> inputs;  // one value, two for Add
+  std::string name;         // prefix of its tensors' names; empty if it has no tensors
+  std::vector<int> inputs;  // indices of values: two for Add, one for all others
 };
 
 class Network {
  public:
-  // Appends a layer and returns the value that comes out. Nobody else may use a value that goes into a Relu: it works
-  // in place.
+  // Appends a layer and returns the index of its output. Relu works in place, so no other layer may use its input.
   int add(LayerKind kind, std::vector<int> inputs, std::string name = "");
-  // The same on the last value.
+  // Appends a layer that takes the last value.
   int then(LayerKind kind, std::string name = "") { return add(std::move(kind), {last()}, std::move(name)); }
   int last() const { return static_cast<int>(layers_.size()); }
 
-  // The last value for the input `x`; a training pass if `dropout_stream` is given.
+  // Returns the last value for the input `x`. A training pass if `dropout_stream` is given, else an evaluation.
   Tensor forward(const Tensor& x, DropoutStream* dropout_stream);
   TensorList tensors() const;
   std::vector<BatchNorm*> batch_norms();
@@ -50,7 +49,7 @@ class Network {
 
  private:
   std::vector<Layer> layers_;
-  std::vector<int> last_use_;  // of each value, the layer after which nobody needs it
+  std::vector<int> last_use_;  // per value, the last layer that reads it; forward() frees the value afterwards
 };
 
 }  // namespace tributary

@@ -1,3 +1,4 @@
+// Residual networks: ResNet and ResNeXt.
 #include <fmt/format.h>
 
 #include "tributary/model/backbone.h"
@@ -5,7 +6,7 @@
 namespace tributary {
 namespace {
 
-// Builds one residual network; tensors are named as torchvision names them.
+// Builds one residual network with torchvision's tensor names.
 class ResNetBuilder {
  public:
   ResNetBuilder(const ResNetPlan& plan, FirstStride first_stride, const Init& init)

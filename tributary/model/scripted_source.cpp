@@ -16,8 +16,7 @@
 namespace tributary {
 namespace {
 
-// A linear layer whose weight is the identity hands on what it is given, so that the module's forward pass ends with
-// the features.
+// Replaces the weight of the last linear layer by the identity, so that the module's forward pass returns the features.
 struct Bypass {
   torch::jit::Module layer;
   Tensor weight, bias;  // the classifier; the bias may be undefined
@@ -33,7 +32,7 @@ struct Bypass {
   }
 };
 
-// The layer that a path such as "head.fc" leads to.
+// Resolves a dotted path such as "head.fc".
 torch::jit::Module layer_at(torch::jit::Module module, const std::string& path, const std::string& file) {
   std::istringstream parts(path);
   for (std::string part; std::getline(parts, part, '.');) {
@@ -48,7 +47,8 @@ Bypass bypass(const torch::jit::Module& layer, const std::string& path, const st
   Bypass result;
   result.layer = layer;
   if (!layer.hasattr("weight") || !layer.attr("weight").isTensor() || layer.attr("weight").toTensor().dim() != 2)
-    input_error("{}: layer '{}' has no weight of two dimensions; name the last linear layer", file, path);
+    input_error("{}: layer '{}' has no two-dimensional weight; name the last linear layer with --last-layer", file,
+                path);
   result.weight = layer.attr("weight").toTensor();
   if (layer.hasattr("bias") && layer.attr("bias").isTensor()) result.bias = layer.attr("bias").toTensor();
   const int64_t width = result.weight.size(1);
@@ -65,7 +65,7 @@ struct ScriptedSource::Script {
   std::set<std::string> frozen;  // parameters that the classifier uses
 
   Tensor call(const std::string& method, const Tensor& x) {
-    // Without the optimiser, which specialises code after some passes: the same numbers in the first pass and the last.
+    // The graph optimiser specialises code after a few passes, which would change results from one pass to the next.
     torch::jit::setGraphExecutorOptimize(false);
     return module.get_method(method)({x}).toTensor();
   }
@@ -93,7 +93,7 @@ ScriptedSource::ScriptedSource(const std::string& bytes, const std::string& file
     probe(file, size);
   } catch (const InputError&) {
     throw;
-  } catch (const std::exception& error) {  // Torch's, or one that the module raises
+  } catch (const std::exception& error) {  // raised by Torch or by the module
     input_error("{}: the module fails on two pictures of {}x{} ({})", file, size, size,
                 printable(first_line(error.what()), 160));
   }
@@ -104,27 +104,29 @@ ScriptedSource::~ScriptedSource() = default;
 void ScriptedSource::probe(const std::string& file, int size) {
   script_->module.eval();
   const Tensor x = torch::linspace(-1, 1, int64_t{2} * 3 * size * size).view({2, 3, size, size});
-  Tensor whole;
+  Tensor expected;
   if (script_->last) {
-    whole = script_->call("forward", x);
+    expected = script_->call("forward", x);
     script_->last->open();
   }
   const Tensor phi = features(x, nullptr).detach();
   if (phi.dim() != 2 || phi.size(0) != 2)
-    input_error("{}: features of two pictures have the shape [{}] instead of [2, d]", file,
+    input_error("{}: the features of two pictures have shape [{}] instead of [2, width]", file,
                 fmt::join(phi.sizes(), ", "));
   const Tensor z = classify(phi);
   if (z.dim() != 2 || z.size(0) != 2 || z.size(1) < 2)
-    input_error("{}: logits of two pictures have the shape [{}] instead of [2, classes]", file,
+    input_error("{}: the logits of two pictures have shape [{}] instead of [2, classes]", file,
                 fmt::join(z.sizes(), ", "));
-  if (whole.defined() && (whole.sizes() != z.sizes() ||
-                          (whole - z).abs().max().item<double>() > 1e-4 * (1 + whole.abs().max().item<double>())))
-    input_error("{}: something follows the layer named with --last-layer; name the last one and give out its logits",
-                file);
+  if (expected.defined() && (expected.sizes() != z.sizes() || (expected - z).abs().max().item<double>() >
+                                                                  1e-4 * (1 + expected.abs().max().item<double>())))
+    input_error(
+        "{}: the output is not that of the layer named with --last-layer; name the last layer and return its "
+        "logits",
+        file);
   feature_width_ = phi.size(1);
   classes_ = z.size(1);
   if (script_->last) return;
-  // Whatever has a gradient in the logits for fixed features belongs to the classifier, which stays as it is.
+  // Parameters with a gradient in the logits for fixed features belong to the classifier, which stays frozen.
   std::vector<Tensor> parameters;
   std::vector<std::string> names;
   for (const auto& parameter : script_->module.named_parameters()) {
@@ -133,9 +135,9 @@ void ScriptedSource::probe(const std::string& file, int size) {
     names.push_back(parameter.name);
   }
   if (!z.requires_grad()) return;
-  const auto slopes = torch::autograd::grad({z.sum()}, parameters, {}, c10::nullopt, false, /*allow_unused=*/true);
-  for (size_t i = 0; i < slopes.size(); ++i)
-    if (slopes[i].defined()) script_->frozen.insert(names[i]);
+  const auto gradients = torch::autograd::grad({z.sum()}, parameters, {}, c10::nullopt, false, /*allow_unused=*/true);
+  for (size_t i = 0; i < gradients.size(); ++i)
+    if (gradients[i].defined()) script_->frozen.insert(names[i]);
 }
 
 Tensor ScriptedSource::features(const Tensor& x, DropoutStream* dropout_stream) {

@@ -1,8 +1,8 @@
-// A source that came as a TorchScript module: any architecture, brought by its owner.
+// A source model imported as a TorchScript module of any architecture.
 //
-// TorchScript is code, so a file is only loaded where the user said that it is trusted. The module has the methods
-// `features(x)` and `classify(phi)`, or a `forward` that ends in a linear layer of a known name: that layer then is the
-// classifier and its input the features.
+// TorchScript is code, so files are only loaded if the user declared them trusted. The module either has the methods
+// `features(x)` and `classify(phi)`, or a `forward` that ends in a linear layer whose name the user gives; that layer
+// is the classifier and its input the features.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ namespace tributary {
 
 class ScriptedSource : public SourceBody {
  public:
-  // Runs the module that `bytes` hold on two pictures of `size` x `size` to see what it gives. An InputError names
-  // `file` and what is missing or of the wrong shape. `last_layer` may be empty.
+  // Loads the module from `bytes` and runs it on two pictures of `size` x `size` to learn its shapes. Throws an
+  // InputError that names `file` if a method or layer is missing or a shape is wrong. `last_layer` may be empty.
   ScriptedSource(const std::string& bytes, const std::string& file, const std::string& last_layer, int size);
   ~ScriptedSource() override;
 
@@ -28,11 +28,11 @@ class ScriptedSource : public SourceBody {
 
   int64_t feature_width() const { return feature_width_; }
   int64_t classes() const { return classes_; }
-  // The module with its present weights as the content of a TorchScript file.
+  // The module with its current weights, serialised as a TorchScript file.
   std::string bytes() const;
 
  private:
-  struct Script;  // keeps Torch's slow headers out of this one
+  struct Script;  // keeps the slow TorchScript headers out of this file
   void probe(const std::string& file, int size);
 
   std::unique_ptr<Script> script_;

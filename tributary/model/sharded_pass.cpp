@@ -11,7 +11,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Forwards the rows of all; backwards every rank has the gradient of all rows, and takes its own.
+// Forward: gathers the rows of all ranks. Backward: every rank has the gradient of all rows and takes its own.
 class GatherRows : public torch::autograd::Function<GatherRows> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& own, Communicator* comm, int64_t total) {
@@ -25,7 +25,7 @@ class GatherRows : public torch::autograd::Function<GatherRows> {
   }
 };
 
-// Of work that every rank does, only the first one's gradients count, so that their sum is right.
+// For passes that every rank does in full: keeps the gradient on rank 0 only, so that the sum over ranks is right.
 class CountOnce : public torch::autograd::Function<CountOnce> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x, bool counts) {
@@ -38,7 +38,7 @@ class CountOnce : public torch::autograd::Function<CountOnce> {
   }
 };
 
-torch::ScalarType type_on_the_wire(torch::Device device) {
+torch::ScalarType transfer_dtype(torch::Device device) {
   return MixedPrecision::active(device) ? torch::kBFloat16 : torch::kFloat32;
 }
 
@@ -49,27 +49,27 @@ Shard own_rows(const Communicator& comm, int64_t rows) {
 }
 
 Tensor sharded_forward(Communicator& comm, const Tensor& x, DropoutStream* dropout_stream, const RowsForward& forward) {
-  TRIBUTARY_CHECK(!x.requires_grad(), "a pass by rows has no gradient in its input");
+  TRIBUTARY_CHECK(!x.requires_grad(), "a pass by rows has no gradient with respect to its input");
   const int64_t total = x.size(0);
-  const bool learns = dropout_stream && torch::GradMode::is_enabled();
+  const bool needs_gradient = dropout_stream && torch::GradMode::is_enabled();
   if (total < comm.size()) {
     const Tensor all = forward(x, dropout_stream, /*whole=*/true);
-    return learns ? CountOnce::apply(all, comm.first()) : all;
+    return needs_gradient ? CountOnce::apply(all, comm.first()) : all;
   }
-  const Shard share = own_rows(comm, total);
-  const Tensor rows = x.narrow(0, share.begin, share.count());
+  const Shard shard = own_rows(comm, total);
+  const Tensor rows = x.narrow(0, shard.begin, shard.count());
   Tensor own;
   if (dropout_stream) {
-    DropoutStream of_rows(*dropout_stream, dropout_stream->drawn().size(), share.begin, total);
+    DropoutStream of_rows(*dropout_stream, dropout_stream->drawn().size(), shard.begin, total);
     own = forward(rows, &of_rows, /*whole=*/false);
   } else {
     own = forward(rows, nullptr, /*whole=*/false);
   }
-  return learns ? GatherRows::apply(own, &comm, total) : gather_rows(comm, own, total);
+  return needs_gradient ? GatherRows::apply(own, &comm, total) : gather_rows(comm, own, total);
 }
 
 Tensor send_from_owner(Communicator& comm, const Tensor& own) {
-  const Tensor result = own.to(type_on_the_wire(own.device()));
+  const Tensor result = own.to(transfer_dtype(own.device()));
   Tensor wire = result.detach().contiguous();
   comm.broadcast(wire, comm.rank());
   return result;
@@ -84,9 +84,9 @@ Tensor receive_from_owner(Communicator& comm, int64_t owner, const Tensor& x, in
       dropout_stream->mask(all, drop);
     }
   }
-  Tensor wire = torch::empty({x.size(0), width}, x.options().dtype(type_on_the_wire(x.device())));
+  Tensor wire = torch::empty({x.size(0), width}, x.options().dtype(transfer_dtype(x.device())));
   comm.broadcast(wire, owner);
-  // A gradient ends here; whoever asks for one finds a way to take.
+  // The gradient ends here, but the graph must reach this tensor for backward() to be callable.
   return dropout_stream && torch::GradMode::is_enabled() ? wire.requires_grad_() : wire;
 }
 

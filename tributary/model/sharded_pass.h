@@ -1,10 +1,10 @@
-// Passes through a network that several ranks take together.
+// Forward passes that are sharded over ranks.
 //
-// Communicator divide the work at one border, the features of the backbone: by rows, where each takes its share of
-// every batch through every source, or by sources, where each has some sources of its own. Behind the border every rank
-// has the features of the whole batch and of all sources, and computes the same with them: losses, labels, prototypes,
-// the selection, the adversary. No method knows of it. On the way back each takes the gradient of its own rows, or
-// sources, and only the gradients of backbones by rows must be added up.
+// Only the backbones are sharded: by rows, where each rank runs its rows of the batch through every source, or by
+// sources, where each rank owns some of the sources. The features are then gathered, and every rank computes the same
+// from the features of the whole batch and all sources: losses, labels, prototypes, the selection, the adversary. The
+// methods do not see the sharding. In the backward pass each rank takes the gradient of its own rows or sources, and
+// only the gradients of backbones sharded by rows must be summed.
 #pragma once
 
 #include <functional>
@@ -15,37 +15,39 @@
 
 namespace tributary {
 
-// What of a source's passes this rank does.
+// How the passes of one source are distributed.
 struct Sharding {
   enum class By { kNothing, kRows, kSources };
-  Communicator* comm = nullptr;  // null: there is nobody else
-  By by = By::kNothing;          // kNothing: each does all of it in training, and its rows in evaluation
-  int64_t owner = 0;             // the rank whose source it is, by sources
-  bool sync_batch_norm = true;   // BatchNorm's, by rows
+  Communicator* comm = nullptr;  // null in a single-process run
+  By by = By::kNothing;          // kNothing: every rank does all of training, and its own rows in evaluation
+  int64_t owner = 0;             // by sources: the rank that owns this source
+  bool sync_batch_norm = true;   // by rows: whether BatchNorm uses the statistics of all ranks' rows
 
+  // Whether another rank runs the backbone of this source.
   bool elsewhere() const { return by == By::kSources && comm->rank() != owner; }
 };
 
-// The rows of `x` that this rank takes in a pass by rows. A batch of fewer rows than ranks is taken whole by each.
+// The rows of a batch that this rank computes in a pass by rows: all of them if there are fewer rows than ranks.
 Shard own_rows(const Communicator& comm, int64_t rows);
 
-// A pass by rows. `forward(rows, dropout_stream, whole)` must treat every row by itself or ask `comm` for what it needs
-// of the others; `whole` says that the rows are all there are.
+// A pass by rows; returns the gathered result of all rows on every rank. `forward` must treat rows independently or
+// communicate over `comm`; `whole` is true if `rows` is the whole batch. `x` must not require a gradient.
 using RowsForward = std::function<Tensor(const Tensor& rows, DropoutStream* dropout_stream, bool whole)>;
 Tensor sharded_forward(Communicator& comm, const Tensor& x, DropoutStream* dropout_stream, const RowsForward& forward);
 
-// What a training pass draws a picture: the shape of every mask without its rows, and the share of zeros.
+// The dropout masks of a training pass, in order: shape without the batch dimension, and probability of a zero.
 using PassDraws = std::vector<std::pair<std::vector<int64_t>, double>>;
 
-// What `owner` has got from a pass, float32 or, in mixed precision, bfloat16.
+// Broadcasts the features [n, width] of a pass from the rank that owns the source; float32, or bfloat16 in mixed
+// precision. Called on the owner; returns its features in the broadcast dtype.
 Tensor send_from_owner(Communicator& comm, const Tensor& own);
-// The same on the other ranks, [rows, width], which then have drawn what the owner drew.
+// The matching call on the other ranks. Draws the same masks as the owner, so that dropout streams stay in step.
 Tensor receive_from_owner(Communicator& comm, int64_t owner, const Tensor& x, int64_t width,
                           DropoutStream* dropout_stream, const PassDraws& draws);
 
-// Makes tensors equal on all ranks: as their owner has them, or the first rank where all own them.
+// Makes tensors equal on all ranks: copies them from their owner, or from rank 0 if they have none.
 void broadcast_state(Communicator& comm, const NamedTensors& tensors);
-// The same of those alone that have an owner.
+// Broadcasts only the tensors that have an owner.
 void gather_owned(Communicator& comm, const NamedTensors& tensors);
 
 }  // namespace tributary

@@ -44,9 +44,9 @@ NamedTensors SourceModel::state() const {
 void SourceModel::restore(const NamedTensors& saved) {
   torch::NoGradGuard no_grad;
   const NamedTensors own = state();
-  TRIBUTARY_CHECK(own.size() == saved.size(), "{} tensors for a model of {}", saved.size(), own.size());
+  TRIBUTARY_CHECK(own.size() == saved.size(), "{} tensors given for a model with {}", saved.size(), own.size());
   for (size_t i = 0; i < own.size(); ++i) {
-    TRIBUTARY_CHECK(own[i].name == saved[i].name, "{} where {} belongs", saved[i].name, own[i].name);
+    TRIBUTARY_CHECK(own[i].name == saved[i].name, "found tensor {} instead of {}", saved[i].name, own[i].name);
     own[i].value.detach().copy_(saved[i].value);
   }
 }

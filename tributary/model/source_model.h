@@ -1,7 +1,7 @@
-// One source: phi = B(F(x)), z = C(phi) (spec 10).
+// A source model: phi = B(F(x)), z = C(phi).
 //
-// The classifier is trained with its source and frozen ever after: adaptation moves the features of the target domain
-// to where the classifier expects them.
+// The classifier C is trained on the source domain and frozen afterwards. Adaptation moves the target features to where
+// the classifier expects them.
 #pragma once
 
 #include <memory>
@@ -17,16 +17,16 @@ class ScriptedSource;
 
 class SourceModel {
  public:
-  // A model of our own layers with the first weights of spec 10, drawn from `init`, or with none yet.
+  // A model of our own layers with initial weights drawn from `init`, or uninitialised if that is empty.
   SourceModel(ModelInfo info, const Init& init, Start classifier = Start::kDefault);
   SourceModel(ModelInfo info, std::unique_ptr<SourceBody> body);
 
-  // phi: normalised pictures [n, 3, s, s] -> [n, feature_width]. A training pass (batch statistics, dropout, running
-  // statistics moved) if `dropout_stream` is given, else an evaluation.
+  // phi: normalised pictures [n, 3, s, s] -> [n, feature_width]. A training pass (batch statistics, dropout, update of
+  // the running statistics) if `dropout_stream` is given, else an evaluation.
   Tensor features(const Tensor& x, DropoutStream* dropout_stream = nullptr) {
     return body_->features(x, dropout_stream);
   }
-  // The same in evaluation by this process alone, whoever shares the source's passes.
+  // features() in evaluation on this rank only, even if the source is sharded.
   Tensor features_alone(const Tensor& x);
   // z: [n, feature_width] -> logits [n, classes].
   Tensor classify(const Tensor& phi) const { return body_->classify(phi); }
@@ -37,24 +37,24 @@ class SourceModel {
   NamedTensors backbone_parameters() const { return body_->backbone().parameters; }
   NamedTensors bottleneck_parameters() const { return body_->bottleneck().parameters; }
   NamedTensors classifier_parameters() const { return body_->classifier().parameters; }
-  // Scalars that training moves, in all three parts.
+  // Number of scalar parameters in F, B and C.
   int64_t parameter_count() const;
   // Every parameter and buffer under its name in model files.
   NamedTensors state() const;
-  // Takes over the values of `state`, which must have the same names in the same order.
+  // Copies the values of `state`, which must have the same names in the same order.
   void restore(const NamedTensors& state);
 
-  // From here on ranks share its passes (shared_pass.h). What is TorchScript every rank does for itself.
+  // Shards all further passes (sharded_pass.h). TorchScript sources are not sharded: every rank runs them in full.
   void shard(const Sharding& sharding);
   const Sharding& sharding() const { return sharding_; }
 
   torch::Device device() const;
   void to(torch::Device device);
 
-  // Whether passes can be recorded on a GPU: by our own layers, and of whole batches.
+  // Whether passes can be captured in a CUDA graph: only those of our own layers, without micro-batches.
   bool capturable() const;
 
-  // The body, if it is of our own layers, or TorchScript; else null.
+  // The body if it is of that kind, else null.
   const LayeredSource* layered() const;
   LayeredSource* layered();
   const ScriptedSource* scripted() const;
@@ -65,7 +65,7 @@ class SourceModel {
   Sharding sharding_;
 };
 
-// A copy of the values, which later training does not touch.
+// Deep copy, detached from the model.
 NamedTensors copy_of(const NamedTensors& tensors);
 
 }  // namespace tributary

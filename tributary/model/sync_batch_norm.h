@@ -1,4 +1,4 @@
-// BatchNorm in training over the rows of all ranks: their statistics are those of the whole batch.
+// Synchronised BatchNorm: a training pass with the statistics of the rows of all ranks.
 #pragma once
 
 #include "tributary/comm/communicator.h"
@@ -7,12 +7,12 @@ namespace tributary {
 
 struct BatchNormTensors {
   Tensor weight, bias;
-  Tensor running_mean, running_var;  // moved; undefined where they are to stay
+  Tensor running_mean, running_var;  // updated in place; undefined if they must not change
   double momentum, epsilon;
 };
 
-// `x` [rows of this rank, channels, ...], at least one row. The gradients of weight and bias are those of the own rows;
-// that of `x` is the whole one.
-Tensor shared_batch_norm(Communicator& comm, const Tensor& x, const BatchNormTensors& tensors);
+// `x` holds this rank's rows, [rows >= 1, channels, ...]. The gradients of weight and bias cover this rank's rows only
+// and must be summed over ranks; the gradient of `x` is complete.
+Tensor sync_batch_norm(Communicator& comm, const Tensor& x, const BatchNormTensors& tensors);
 
 }  // namespace tributary

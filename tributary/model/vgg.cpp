@@ -1,17 +1,18 @@
+// VGG networks.
 #include <algorithm>
 
 #include "tributary/model/backbone.h"
 
 namespace tributary {
 
-// All but the last of torchvision's three linear layers: the features are what that one would classify.
+// The features are the input of the last of torchvision's three linear layers.
 Backbone make_vgg(const VggPlan& plan, const Init& init) {
   constexpr int64_t kHidden = 4096, kMap = 7;
   Network net;
-  int place = 0;  // in torchvision's sequence `features`, pools and ReLUs counted
+  int index = 0;  // in torchvision's nn.Sequential `features`, which also counts pools and ReLUs
   uint64_t number = 0;
   int64_t channels = 3;
-  const auto name = [&] { return "features." + std::to_string(place++); };
+  const auto name = [&] { return "features." + std::to_string(index++); };
   for (size_t stage = 0; stage < plan.depth.size(); ++stage) {
     const int64_t out = std::min<int64_t>(int64_t{64} << stage, 512);
     for (int64_t i = 0; i < plan.depth[stage]; ++i) {
@@ -19,10 +20,10 @@ Backbone make_vgg(const VggPlan& plan, const Init& init) {
       channels = out;
       if (plan.batch_norm) net.then(BatchNorm(out), name());
       net.then(Relu{});
-      ++place;
+      ++index;
     }
     net.then(MaxPool{2, 2, 0});
-    ++place;
+    ++index;
   }
   net.then(AveragePool{kMap});
   net.then(Flatten{});

@@ -12,7 +12,7 @@
 namespace tributary {
 namespace {
 
-// Torchvision's names of a source's tensors; the head is folded into its last layer.
+// A source's tensors under torchvision's names; bottleneck and classifier are folded into its last layer.
 NamedTensors torchvision_state(const LayeredSource& source, const std::string& architecture) {
   NamedTensors state;
   const TensorList list = source.backbone();
@@ -66,15 +66,15 @@ void export_card(const std::string& path, const Ensemble& ensemble) {
 void export_state_dict(const std::string& path, const Ensemble& ensemble) {
   for (const SourceModel& source : ensemble.sources)
     if (source.layered() == nullptr)
-      input_error("the source {} is TorchScript, which is more than tensors; use --torchscript", source.info().name);
+      input_error("source {} is TorchScript, which has no state dictionary; use --torchscript", source.info().name);
   const SourceModel& first = ensemble.sources.front();
   const std::string& network = first.info().architecture;
   const bool torchvision = ensemble.size() == 1 && architecture(network).photographs;
-  std::vector<Tensor> kept;
+  std::vector<Tensor> on_host;
   std::vector<TensorEntry> entries;
   for (const NamedTensor& tensor : torchvision ? torchvision_state(*first.layered(), network) : own_state(ensemble)) {
-    kept.push_back(tensor.value.detach().to(torch::kCPU).contiguous());
-    const Tensor& own = kept.back();
+    on_host.push_back(tensor.value.detach().to(torch::kCPU).contiguous());
+    const Tensor& own = on_host.back();
     entries.push_back({tensor.name,
                        own.scalar_type() == torch::kInt64 ? DType::I64 : DType::F32,
                        own.sizes().vec(),

@@ -1,8 +1,8 @@
-// Models on their way out: one file that runs without this program.
+// Export of models to files that run without this program.
 //
-// ONNX and TorchScript files take pixels as they come out of a decoder (uint8 [n, s, s, 3], RGB, framed as the model's
-// description says) and give the mixture's probabilities [n, classes]; normalisation and mixing are inside. Bottleneck,
-// BatchNorm and classifier go out as the one affine map that they are in evaluation.
+// ONNX and TorchScript models take decoded pixels (uint8 [n, s, s, 3], RGB, resized and cropped as the model's
+// description says) and return the mixture's probabilities, float32 [n, classes]. Normalisation and mixing are part of
+// the model. Bottleneck, BatchNorm and classifier are folded into one affine map.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,28 +12,28 @@
 
 namespace tributary {
 
-// An ensemble of one or many sources as an ONNX file with a free batch size. Class names and framing are in its
-// metadata. TorchScript sources cannot go this way: an InputError says to distil them.
+// Writes an ensemble of one or more sources as an ONNX file with a dynamic batch size. Class names and preprocessing
+// are in its metadata. Throws an InputError for TorchScript sources.
 void export_onnx(const std::string& path, const Ensemble& ensemble);
 
-// The same as TorchScript, for torch.jit.load or LibTorch. `classes`, `size` and `resize` are attributes of the module.
+// Writes TorchScript for torch.jit.load or LibTorch. `classes`, `size` and `resize` are attributes of the module.
 void export_torchscript(const std::string& path, const Ensemble& ensemble);
 
-// Tensors for torch.load. One source of a torchvision network goes out under torchvision's names and loads there; all
-// else under the names of our own files. TorchScript sources are refused.
+// Writes a state dictionary for torch.load. A single source with a torchvision architecture gets torchvision's tensor
+// names and loads there; all others get the names of our model files. Throws an InputError for TorchScript sources.
 void export_state_dict(const std::string& path, const Ensemble& ensemble);
 
-// The model's file in our own format.
+// Writes a model file in our own format (model_file.h).
 void export_safetensors(const std::string& path, const Ensemble& ensemble);
 
-// What whoever deploys a model needs to know, as a JSON file: classes, size, resize, aspect, sources. ONNX files have
-// it in their metadata, which not every runtime can read.
+// Writes what a deployment needs to know as JSON: classes, size, resize, aspect, sources. ONNX files have it in their
+// metadata, too, but not every runtime can read that.
 void export_card(const std::string& path, const Ensemble& ensemble);
 nlohmann::json export_facts(const Ensemble& ensemble);
 
-// (value / 255 - mean) / deviation as value * scale + shift, float [1, 3, 1, 1].
+// (value / 255 - mean) / deviation as value * scale + shift.
 struct PixelScale {
-  Tensor scale, shift;
+  Tensor scale, shift;  // float32 [1, 3, 1, 1]
 };
 PixelScale pixel_scale(const Normalisation& normalisation);
 

@@ -1,3 +1,4 @@
+// Export to ONNX: translates a model layer by layer into an ONNX graph.
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
@@ -10,25 +11,25 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// A value of the graph and the side of its map, which is known because the input's is.
+// A value of the graph and the height and width of its feature map.
 struct Value {
   std::string name;
   int64_t side = 0;
 };
 
-// Translates a model layer by layer. Keeps the tensors that the graph's constants point to.
+// Translates a model layer by layer. Owns the tensors that the graph's constants point to.
 class OnnxTranslator {
  public:
   explicit OnnxTranslator(const std::string& name) : graph(name) {}
 
   std::string constant(const std::string& name, const Tensor& tensor) {
-    kept_.push_back(tensor.detach().to(torch::kCPU, torch::kFloat32).contiguous());
-    const Tensor& own = kept_.back();
+    constants_.push_back(tensor.detach().to(torch::kCPU, torch::kFloat32).contiguous());
+    const Tensor& own = constants_.back();
     return graph.constant(name, DType::F32, own.sizes().vec(),
                           {static_cast<const uint8_t*>(own.data_ptr()), own.nbytes()});
   }
 
-  // The last value of `network` for the input `x`.
+  // Returns the last value of `network` for the input `x`.
   Value translate(const Network& network, const Value& x, const std::string& prefix) {
     std::vector<Value> values = {x};
     for (const Layer& layer : network.layers()) {
@@ -80,7 +81,7 @@ class OnnxTranslator {
             reduced(x.side, pool.kernel, pool.stride, pool.padding)};
   }
 
-  // Any adaptive average is a matrix from each side; ONNX has no operator for it.
+  // ONNX has no adaptive average pooling; express it as a matrix product along each dimension.
   Value node(const AveragePool& pool, const Value& x, const std::string&, const Layer&, const std::vector<Value>&) {
     if (pool.size == 1) return {graph.node("GlobalAveragePool", {x.name}), 1};
     if (pool.size == x.side) return x;
@@ -111,10 +112,10 @@ class OnnxTranslator {
   }
 
  private:
-  std::vector<Tensor> kept_;
+  std::vector<Tensor> constants_;
 };
 
-// The mixture's rule (mixture.h) on the sources' logits.
+// Applies the mixture's rule (mixture.h) to the sources' logits.
 std::string combined(OnnxGraph& graph, const std::vector<std::string>& logits, const Mixture& mixture,
                      int64_t classes) {
   const auto softmax = [&](const std::string& x) { return graph.node("Softmax", {x}, {{"axis", 1}}); };
@@ -166,7 +167,7 @@ void export_onnx(const std::string& path, const Ensemble& ensemble) {
   const auto classes = static_cast<int64_t>(ensemble.classes().size());
   OnnxTranslator translator("tributary");
   OnnxGraph& graph = translator.graph;
-  constexpr int64_t kFloat = 1;  // ONNX's number of the type
+  constexpr int64_t kFloat = 1;  // TensorProto.FLOAT
   const std::string pixels = graph.input("pixels", DType::U8, {"batch", size, size, 3});
   const std::string floats = graph.node("Cast", {pixels}, {{"to", kFloat}});
   const std::string planes = graph.node("Transpose", {floats}, {{"perm", Ints{0, 3, 1, 2}}});
@@ -176,9 +177,9 @@ void export_onnx(const std::string& path, const Ensemble& ensemble) {
     const LayeredSource* layered = source.layered();
     if (layered == nullptr)
       input_error(
-          "the source {} is TorchScript, which does not go into an ONNX file; distil the mixture into one network "
-          "with: "
-          "tributary distill",
+          "source {} is TorchScript and cannot be exported to ONNX; distil the mixture into one network with: "
+          "tributary "
+          "distill",
           source.info().name);
     const std::string prefix = "source." + std::to_string(j) + ".";
     const PixelScale scale = pixel_scale(source.info().normalisation);

@@ -1,3 +1,4 @@
+// Export to TorchScript: writes the forward pass of a model as TorchScript source code.
 #include <fmt/ranges.h>
 #include <torch/script.h>
 
@@ -13,18 +14,18 @@
 namespace tributary {
 namespace {
 
-// Writes the forward pass as TorchScript source and registers the tensors it speaks of.
+// Collects the source code of the forward pass and registers the tensors that it uses.
 class ScriptWriter {
  public:
-  ScriptWriter() : module_("tributary") { say("def forward(self, pixels: Tensor) -> Tensor:"); }
+  ScriptWriter() : module_("tributary") { append("def forward(self, pixels: Tensor) -> Tensor:"); }
 
-  // One statement a line.
+  // Appends one statement.
   template <typename... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
-    say("    " + fmt::format(format, std::forward<Args>(args)...));
+    append("    " + fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // The tensor as a member of the module; how the source refers to it.
+  // Registers the tensor as a member of the module and returns the expression that refers to it.
   std::string member(std::string name, const Tensor& tensor, bool trained = true) {
     std::replace(name.begin(), name.end(), '.', '_');
     const Tensor own = tensor.detach().to(torch::kCPU).clone();
@@ -35,7 +36,7 @@ class ScriptWriter {
     return "self." + name;
   }
 
-  // The variable that holds the network's last value for the variable `x`.
+  // Appends the statements of `network` for the variable `x` and returns the variable with its result.
   std::string translate(const Network& network, const std::string& x, const std::string& prefix) {
     std::vector<std::string> values = {x};
     for (const Layer& layer : network.layers()) {
@@ -65,7 +66,7 @@ class ScriptWriter {
   }
 
  private:
-  void say(const std::string& text) { source_ += text + "\n"; }
+  void append(const std::string& text) { source_ += text + "\n"; }
 
   std::string expression_of(const Conv2d& conv, const std::string& x, const std::string& name) {
     const std::string weight = member(name + ".weight", conv.weight);
@@ -101,7 +102,7 @@ class ScriptWriter {
   int variables_ = 0;
 };
 
-// The logits of source `j` for the variable `x`.
+// Returns the expression of the logits of source `j` for the variable `x`.
 std::string logits_of(ScriptWriter& script, const SourceModel& source, const std::string& x, int64_t j) {
   if (const LayeredSource* layered = source.layered()) {
     const std::string prefix = fmt::format("source{}.", j);
@@ -115,7 +116,7 @@ std::string logits_of(ScriptWriter& script, const SourceModel& source, const std
   return fmt::format("self.{0}.classify(self.{0}.features({1}))", name, x);
 }
 
-// The mixture's rule (mixture.h) on the variable z, logits [m, n, K].
+// Applies the mixture's rule (mixture.h) to the variable z, the logits [m, n, K].
 void combine(ScriptWriter& script, const Mixture& mixture, int64_t classes) {
   const auto weights = [&] { return script.member("weights", mixture.weights.view({-1, 1, 1}), false); };
   switch (mixture.rule) {

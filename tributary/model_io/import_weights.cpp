@@ -18,13 +18,12 @@
 namespace tributary {
 namespace {
 
-constexpr int64_t kMostPixels = 4096;                    // a side
-constexpr int64_t kMostRows = 65536;                     // of a bottleneck or a classifier
-constexpr std::string_view kParallelPrefix = "module.";  // which DataParallel puts before every name
+constexpr int64_t kMaxSide = 4096;                       // height and width of pictures in pixels
+constexpr int64_t kMaxRows = 65536;                      // of the weight of a bottleneck or classifier
+constexpr std::string_view kParallelPrefix = "module.";  // prepended to every name by DataParallel
 constexpr std::array<const char*, 3> kTriplet = {"source_F.pt", "source_B.pt", "source_C.pt"};
 
-// The first few of many names.
-std::string some(const std::vector<std::string>& names) {
+std::string first_few(const std::vector<std::string>& names) {
   constexpr size_t kShown = 4;
   std::vector<std::string> shown;
   for (size_t i = 0; i < std::min(names.size(), kShown); ++i) shown.push_back(printable(names[i]));
@@ -46,7 +45,7 @@ std::array<double, 3> three_numbers(const std::string& text, const std::string& 
     good = count < 3 && read.ec == std::errc() && read.ptr == end && std::isfinite(value);
     if (good) values[count] = value;
   }
-  if (!good || count != 3) input_error("{}: '{}' is not three numbers with commas between them", what, printable(text));
+  if (!good || count != 3) input_error("{}: '{}' is not three comma-separated numbers", what, printable(text));
   return values;
 }
 
@@ -62,10 +61,10 @@ std::vector<std::string> class_names(const ImportOptions& options, int64_t count
     if (!line.empty()) names.push_back(line);
   }
   if (static_cast<int64_t>(names.size()) != count)
-    input_error("{} has {} class names but {} has {} classes; write one name a line, in the order of the outputs",
+    input_error("{} has {} class names but {} has {} classes; write one name per line, in the order of the outputs",
                 options.classes, names.size(), file, count);
   const std::set<std::string> different(names.begin(), names.end());
-  if (different.size() != names.size()) input_error("{} has a class name twice", options.classes);
+  if (different.size() != names.size()) input_error("{} has duplicate class names", options.classes);
   return names;
 }
 
@@ -75,7 +74,7 @@ std::string name_of_source(const std::string& path) {
   return is_triplet(path) ? given.filename().string() : given.stem().string();
 }
 
-// What the files' own metadata says, where they are safetensors written with some.
+// Fills options that the user did not give from the metadata of a safetensors file.
 void apply_metadata(const SafetensorsMetadata& metadata, const std::string& file, ImportOptions& options) {
   const auto value = [&](const char* key) {
     const auto found = metadata.find(key);
@@ -85,15 +84,15 @@ void apply_metadata(const SafetensorsMetadata& metadata, const std::string& file
   const std::vector<std::string> known = architecture_names();
   if (options.architecture.empty() && !network.empty()) {
     if (std::find(known.begin(), known.end(), network) == known.end())
-      input_error("{}: its metadata name the network '{}'; name one with --architecture: {}", file, printable(network),
-                  fmt::join(known, ", "));
+      input_error("{}: unknown architecture '{}' in the metadata; name one with --architecture: {}", file,
+                  printable(network), fmt::join(known, ", "));
     options.architecture = network;
   }
   const auto numbers = [&](const char* key, const char* option, bool positive) {
-    const std::string what = fmt::format("{}: '{}' of its metadata", file, key);
+    const std::string what = fmt::format("{}: '{}' in the metadata", file, key);
     const std::array<double, 3> values = three_numbers(value(key), what);
     if (positive && !std::all_of(values.begin(), values.end(), [](double x) { return x > 0; }))
-      input_error("{}: {} is not positive; say the right one with {}", what, value(key), option);
+      input_error("{}: {} is not positive; override it with {}", what, value(key), option);
     return value(key);
   };
   if (options.mean.empty() && !value("mean").empty()) options.mean = numbers("mean", "--mean", false);
@@ -103,14 +102,14 @@ void apply_metadata(const SafetensorsMetadata& metadata, const std::string& file
   const std::string size = value("input_size");
   if (options.size > 0 || size.empty()) return;
   const auto read = std::from_chars(size.data(), size.data() + size.size(), options.size);
-  if (read.ec != std::errc() || read.ptr != size.data() + size.size() || options.size < 1 || options.size > kMostPixels)
-    input_error("{}: its metadata give the input size '{}'; say the right one with --size", file, printable(size));
+  if (read.ec != std::errc() || read.ptr != size.data() + size.size() || options.size < 1 || options.size > kMaxSide)
+    input_error("{}: invalid input size '{}' in the metadata; override it with --size", file, printable(size));
 }
 
-// The tensors of all files by our names.
+// The tensors of all files under our names.
 struct Collected {
   std::map<std::string, const TensorEntry*> entries;
-  std::map<std::string, std::string> theirs;
+  std::map<std::string, std::string> theirs;  // our name -> name in the file
   ShapeMap shapes;
 };
 
@@ -122,7 +121,7 @@ Collected collect(const std::vector<TensorFile>& files) {
     for (const TensorEntry& entry : file.entries()) {
       const std::string name = our_name(parallel ? entry.name.substr(kParallelPrefix.size()) : entry.name);
       if (!all.entries.emplace(name, &entry).second)
-        input_error("{}: its tensors {} and {} mean the same; give files that belong to one model", file.path(),
+        input_error("{}: tensors {} and {} are the same parameter; give files of one model", file.path(),
                     printable(all.theirs.at(name)), printable(entry.name));
       all.theirs.emplace(name, entry.name);
       all.shapes.emplace(name, entry.shape);
@@ -131,15 +130,15 @@ Collected collect(const std::vector<TensorFile>& files) {
   return all;
 }
 
-// The model's description as far as shapes tell.
+// Fills the parts of the description that follow from tensor shapes.
 void describe(const Collected& all, const std::string& path, int64_t backbone_width, ModelInfo& info,
               const ImportOptions& options) {
   const auto rows = [&](const std::string& name) -> int64_t {
     const auto found = all.shapes.find(name);
     if (found == all.shapes.end() || found->second.size() != 2) return 0;
-    if (found->second[0] > kMostRows)
+    if (found->second[0] > kMaxRows)
       input_error("{}: tensor {} has {} rows, more than {}; the file is damaged", path, printable(all.theirs.at(name)),
-                  found->second[0], kMostRows);
+                  found->second[0], kMaxRows);
     return found->second[0];
   };
   info.bottleneck = rows("bottleneck.linear.weight") > 0;
@@ -151,57 +150,56 @@ void describe(const Collected& all, const std::string& path, int64_t backbone_wi
 }
 
 bool may_be_missing(const std::string& name) {
-  return name.ends_with(".num_batches_tracked");  // files from before PyTorch 0.4 have none
+  return name.ends_with(".num_batches_tracked");  // PyTorch before 0.4 did not write it
 }
 
 }  // namespace
 
 void declare_network(OptionTable& table, ImportOptions& options) {
   const std::string section = "model";
-  table.text(section, "architecture", &options.architecture,
-             "network; that of the weights, recognised by their tensors, if not given");
+  table.text(section, "architecture", &options.architecture, "architecture; detected from the weights if not given");
   table.integer(section, "size", &options.size, 0, 4096,
-                "pixels a side that the network sees; 0 takes the network's own");
+                "height and width of the network's input in pixels; 0 takes the architecture's default");
   table.integer(section, "resize", &options.resize, 0, 4096,
-                "pixels a side that pictures are resized to before that; 0 takes 8/7 of the size for photographs");
+                "height and width to resize pictures to before the crop; 0 takes 8/7 of the size for photographs");
   table.choice(section, "aspect", &options.aspect, {{"stretch", Aspect::kStretch}, {"keep", Aspect::kKeep}},
-               "resize both sides, or the shorter one and cut the middle out");
-  table.text(section, "mean", &options.mean, "mean of each channel, as in 0.485,0.456,0.406");
-  table.text(section, "deviation", &options.deviation, "deviation of each channel");
+               "resize both sides (stretch), or the shorter side followed by a centre crop (keep)");
+  table.text(section, "mean", &options.mean, "mean per channel, as in 0.485,0.456,0.406");
+  table.text(section, "deviation", &options.deviation, "standard deviation per channel");
   table.choice(section, "stride", &options.stride,
                {{"auto", StrideChoice::kAuto}, {"3x3", StrideChoice::kIn3x3}, {"1x1", StrideChoice::kIn1x1}},
-               "where residual blocks have their stride; 1x1 for weights from Caffe or Keras");
+               "convolution of a bottleneck block that has the stride; 1x1 for weights from Caffe or Keras");
 }
 
 void declare(OptionTable& table, ImportOptions& options) {
   declare_network(table, options);
   const std::string section = "model";
   table.text(section, "classes", &options.classes,
-             "class names of a checkpoint, which has none: a text file, one a line");
+             "text file with one class name per line, for weights without class names");
   table.flag(section, "ignore_extra", &options.ignore_extra, "accept tensors that the network does not have");
   table.flag(section, "trust", &options.trust, "load TorchScript files, which are code").transient();
   table.text(section, "last_layer", &options.last_layer,
              "last linear layer of a TorchScript module without the methods features and classify");
 }
 
-void apply_framing(const ImportOptions& options, const Architecture& network, ModelInfo& info) {
+void apply_preprocessing(const ImportOptions& options, const Architecture& network, ModelInfo& info) {
   info.preprocessing = network.preprocessing;
   if (options.size > 0) {
     info.preprocessing.size = static_cast<int>(options.size);
     const int64_t resize = options.size * network.preprocessing.resize / network.preprocessing.size;
-    info.preprocessing.resize = static_cast<int>(std::min(resize, kMostPixels));
+    info.preprocessing.resize = static_cast<int>(std::min(resize, kMaxSide));
   }
   if (options.resize > 0) info.preprocessing.resize = static_cast<int>(options.resize);
   if (info.preprocessing.resize < info.preprocessing.size)
-    input_error("--resize {} is smaller than --size {}; pictures are first resized, then cut",
-                info.preprocessing.resize, info.preprocessing.size);
+    input_error("--resize {} is smaller than --size {}; pictures are resized, then cropped", info.preprocessing.resize,
+                info.preprocessing.size);
   require_preprocessing(network, info.preprocessing);
   info.preprocessing.keep_aspect = options.aspect == Aspect::kKeep;
   info.normalisation = network.normalisation;
   if (!options.mean.empty()) info.normalisation.mean = three_numbers(options.mean, "--mean");
   if (!options.deviation.empty()) info.normalisation.deviation = three_numbers(options.deviation, "--deviation");
   for (const double value : info.normalisation.deviation)
-    if (!(value > 0)) input_error("--deviation {}: every channel needs a positive one", options.deviation);
+    if (!(value > 0)) input_error("--deviation {}: every channel needs a positive deviation", options.deviation);
   info.first_stride = options.stride == StrideChoice::kIn1x1 ? FirstStride::kIn1x1 : FirstStride::kIn3x3;
   info.bottleneck_dropout = network.bottleneck_dropout;
 }
@@ -224,11 +222,10 @@ WeightFile read_weights(const std::string& path, const ImportOptions& given) {
   ModelInfo& info = result.info;
   info.architecture = options.architecture.empty() ? recognise(all.shapes) : options.architecture;
   if (info.architecture.empty())
-    throw UnknownNetwork(
-        fmt::format("{}: its tensors, {} in all, fit no network we know; name one with --architecture: {}", path,
-                    all.entries.size(), fmt::join(architecture_names(), ", ")));
+    throw UnknownNetwork(fmt::format("{}: its {} tensors match no known architecture; name one with --architecture: {}",
+                                     path, all.entries.size(), fmt::join(architecture_names(), ", ")));
   info.name = name_of_source(path);
-  apply_framing(options, architecture(info.architecture), info);
+  apply_preprocessing(options, architecture(info.architecture), info);
   describe(all, path, make_backbone(info.architecture, info.first_stride, {}).width, info, options);
 
   std::set<std::string> used;
@@ -251,18 +248,20 @@ Tensor tensor_of(const TensorEntry& entry, const std::string& file) {
       {DType::BF16, torch::kBFloat16}, {DType::I64, torch::kInt64},   {DType::I32, torch::kInt32}};
   const auto kind = kinds.find(entry.dtype);
   if (kind == kinds.end())
-    input_error("{}: tensor {} has type {}, which no weight has", file, printable(entry.name), name_of(entry.dtype));
+    input_error("{}: tensor {} has dtype {}, which weights cannot have", file, printable(entry.name),
+                name_of(entry.dtype));
   Tensor value = torch::empty(entry.shape, kind->second);
   if (!entry.data.empty()) std::memcpy(value.data_ptr(), entry.data.data(), entry.data.size());
   value = value.to(value.is_floating_point() ? torch::kFloat32 : torch::kInt64);
   if (!value.isfinite().all().item<bool>())
-    input_error("{}: tensor {} holds NaN or infinite values; train this model again", file, printable(entry.name));
+    input_error("{}: tensor {} has non-finite values; train this model again", file, printable(entry.name));
   return value;
 }
 
 namespace {
 
-// Copies what fits into `state`, whose tensors are those of the model in their order.
+// Copies the tensors of `weights` into those of `state` whose names start with `part`. `state` is the model's state in
+// the order of `weights.fits`.
 void fill(const WeightFile& weights, const std::string& path, NamedTensors& state, const std::string& part) {
   for (size_t i = 0; i < state.size(); ++i) {
     if (!state[i].name.starts_with(part)) continue;
@@ -272,12 +271,12 @@ void fill(const WeightFile& weights, const std::string& path, NamedTensors& stat
     }
     const TensorEntry& entry = *weights.fits[i];
     Tensor value = tensor_of(entry, path);
-    if (may_be_missing(state[i].name)) value = value.to(torch::kInt64);  // a file converted as a whole has it as float
+    if (may_be_missing(state[i].name)) value = value.to(torch::kInt64);  // float if the whole file was converted
     if (value.scalar_type() != state[i].value.scalar_type())
-      input_error("{}: tensor {} has type {}, but {} computes with real numbers", path, printable(entry.name),
+      input_error("{}: tensor {} has dtype {}, but {} needs floating-point values", path, printable(entry.name),
                   name_of(entry.dtype), weights.info.architecture);
     if (value.sizes() != state[i].value.sizes())
-      input_error("{}: tensor {} has the shape [{}] where {} needs [{}]", path, printable(weights.fits[i]->name),
+      input_error("{}: tensor {} has shape [{}], but {} needs [{}]", path, printable(weights.fits[i]->name),
                   fmt::join(value.sizes(), ", "), weights.info.architecture, fmt::join(state[i].value.sizes(), ", "));
     state[i].value = value;
   }
@@ -289,16 +288,16 @@ SourceModel import_source(const std::string& path, const ImportOptions& options)
   const WeightFile weights = read_weights(path, options);
   if (weights.info.classes.empty())
     input_error(
-        "{} has no classifier (fc.weight, fc.weight_v or classifier.6.weight); give a whole classifier, or a folder "
-        "with source_F.pt, source_B.pt and source_C.pt",
+        "{} has no classifier (fc.weight, fc.weight_v or classifier.6.weight); give weights with a classifier, or a "
+        "folder with source_F.pt, source_B.pt and source_C.pt",
         path);
-  if (weights.info.classes.size() < 2) input_error("{} knows one class; a classifier needs at least 2", path);
+  if (weights.info.classes.size() < 2) input_error("{} has one class; a classifier needs at least 2", path);
   if (!weights.missing.empty())
-    input_error("{} looks like {} but has no {}; give the whole checkpoint", path, weights.info.architecture,
-                some(weights.missing));
+    input_error("{} looks like {} but has no {}; give the complete weights", path, weights.info.architecture,
+                first_few(weights.missing));
   if (!weights.left_over.empty() && !options.ignore_extra)
-    input_error("{} looks like {} but also has {}; its network computes something else, or say --ignore-extra", path,
-                weights.info.architecture, some(weights.left_over));
+    input_error("{} looks like {} but also has {}; if these tensors do not matter, add --ignore-extra", path,
+                weights.info.architecture, first_few(weights.left_over));
   SourceModel source(weights.info, Init());
   NamedTensors state = source.state();
   fill(weights, path, state, "");
@@ -307,11 +306,11 @@ SourceModel import_source(const std::string& path, const ImportOptions& options)
 }
 
 void import_backbone(const WeightFile& weights, const std::string& path, SourceModel& model) {
-  TRIBUTARY_CHECK(weights.info.architecture == model.info().architecture, "weights of {} for {}",
+  TRIBUTARY_CHECK(weights.info.architecture == model.info().architecture, "weights of {} given for {}",
                   weights.info.architecture, model.info().architecture);
   for (const std::string& name : weights.missing)
     if (name.starts_with("backbone."))
-      input_error("{} looks like {} but has no {}; give the whole checkpoint", path, weights.info.architecture, name);
+      input_error("{} looks like {} but has no {}; give the complete weights", path, weights.info.architecture, name);
   SourceModel theirs(weights.info, Init());
   NamedTensors state = theirs.state();
   fill(weights, path, state, "backbone.");
@@ -321,14 +320,14 @@ void import_backbone(const WeightFile& weights, const std::string& path, SourceM
 }
 
 SourceModel import_script(const std::string& path, const ImportOptions& options) {
-  if (!options.trust) input_error("{} is TorchScript, which is code; say --trust if you trust its author", path);
+  if (!options.trust) input_error("{} is TorchScript, which is code; add --trust if you trust its author", path);
   ModelInfo info;
   info.name = name_of_source(path);
   info.architecture = kTorchScript;
   info.bottleneck = false;
   info.classifier = ClassifierKind::kLinear;
   info.last_layer = options.last_layer;
-  apply_framing(options, architecture(kTorchScript), info);
+  apply_preprocessing(options, architecture(kTorchScript), info);
   const std::vector<uint8_t> bytes = read_file(path);
   auto body = std::make_unique<ScriptedSource>(std::string(bytes.begin(), bytes.end()), path, options.last_layer,
                                                info.preprocessing.size);

@@ -1,8 +1,8 @@
-// Checkpoints of others as sources: a state dictionary in, a `SourceModel` out.
+// Imports weights that other programs trained as a `SourceModel`.
 //
-// Read are a torchvision classifier (its last layer becomes the frozen classifier, that layer's input the features) and
-// a folder with the research scripts' source_F.pt, source_B.pt and source_C.pt. Such files say nothing about classes,
-// picture sizes or normalisation, so the user may; the rest is what the architecture was published with.
+// Supported are torchvision classifiers (the last layer becomes the frozen classifier, its input the features) and
+// folders with source_F.pt, source_B.pt and source_C.pt of the research scripts. Such files do not contain class names,
+// picture size or normalisation, so options give them; the defaults are those that the architecture was published with.
 #pragma once
 
 #include <memory>
@@ -18,60 +18,60 @@ namespace tributary {
 enum class Aspect { kStretch, kKeep };
 enum class StrideChoice { kAuto, kIn3x3, kIn1x1 };
 
-// What a checkpoint does not say about itself.
+// Properties of a model that a state dictionary does not contain.
 struct ImportOptions {
-  std::string architecture;  // empty: recognised by its tensors
-  std::string classes;       // text file, a class name a line; empty: numbered
-  int64_t size = 0;          // 0: the architecture's own
+  std::string architecture;  // empty: detected from the tensors
+  std::string classes;       // text file with one class name per line; empty: classes are numbered
+  int64_t size = 0;          // 0: the architecture's default
   int64_t resize = 0;
   Aspect aspect = Aspect::kStretch;
-  std::string mean, deviation;  // "0.485,0.456,0.406"; empty: the architecture's own
+  std::string mean, deviation;  // "0.485,0.456,0.406"; empty: the architecture's default
   StrideChoice stride = StrideChoice::kAuto;
-  bool ignore_extra = false;  // tensors that the architecture does not have
-  bool trust = false;         // TorchScript is code
+  bool ignore_extra = false;  // accept tensors that the architecture does not have
+  bool trust = false;         // load TorchScript, which is code
   std::string last_layer;     // of a TorchScript module without the methods `features` and `classify`
 };
 
-// Declares those about the network and the way pictures are prepared for it, in the section [model].
+// Declares the options for architecture and preprocessing, in the section [model].
 void declare_network(OptionTable& table, ImportOptions& options);
-// Declares all of them.
+// Declares all options.
 void declare(OptionTable& table, ImportOptions& options);
 
-// How pictures are prepared for `network` with what the options say otherwise.
-void apply_framing(const ImportOptions& options, const Architecture& network, ModelInfo& info);
+// Sets preprocessing, normalisation and stride of `info` to the defaults of `network`, overridden by `options`.
+void apply_preprocessing(const ImportOptions& options, const Architecture& network, ModelInfo& info);
 
-// A state dictionary and how it fits a network of ours.
+// A state dictionary and its mapping to one of our architectures.
 struct WeightFile {
   std::vector<TensorFile> files;
-  ModelInfo info;                        // of the model it makes
-  std::vector<std::string> missing;      // tensors that the network needs, under our names
-  std::vector<std::string> left_over;    // tensors that it does not have, under theirs
-  std::vector<const TensorEntry*> fits;  // one for each tensor of the network's state, null where missing
+  ModelInfo info;                        // description of the imported model
+  std::vector<std::string> missing;      // tensors that the architecture needs and the file lacks, under our names
+  std::vector<std::string> left_over;    // tensors that the architecture does not have, under their names in the file
+  std::vector<const TensorEntry*> fits;  // one per tensor of the model's state, null if missing
 };
 
-// Whether `path` is a folder with the three files of the research scripts.
+// Whether `path` is a folder with source_F.pt of the research scripts.
 bool is_triplet(const std::string& path);
 
-// The tensors fit no network we know.
+// The tensors match no known architecture.
 class UnknownNetwork : public InputError {
  public:
   using InputError::InputError;
 };
 
-// Reads a file or a triplet's folder. Throws UnknownNetwork where it belongs to no network of ours.
+// Reads a file or the folder of a triplet. Throws UnknownNetwork if the architecture cannot be detected.
 WeightFile read_weights(const std::string& path, const ImportOptions& options);
 
-// The model; an InputError that says what is missing, left over, of another shape or not finite.
+// Imports a model. Throws an InputError if tensors are missing, left over, of another shape or non-finite.
 SourceModel import_source(const std::string& path, const ImportOptions& options);
 
-// Loads the backbone of `weights`, which was read from `path`, whatever it classifies. `model` must be of its
-// architecture.
+// Copies the backbone of `weights`, which was read from `path`, into `model`, and ignores the classifier. `model` must
+// have the same architecture.
 void import_backbone(const WeightFile& weights, const std::string& path, SourceModel& model);
 
-// A TorchScript file as a source, for those who trust it.
+// Imports a TorchScript file. Throws an InputError unless `options.trust` is set.
 SourceModel import_script(const std::string& path, const ImportOptions& options);
 
-// The entry's values as float32, or int64 for counters. An InputError names `file` if they are not finite.
+// The entry's values as float32, or int64 for counters. Throws an InputError that names `file` if any is non-finite.
 Tensor tensor_of(const TensorEntry& entry, const std::string& file);
 
 }  // namespace tributary

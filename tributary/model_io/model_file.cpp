@@ -12,17 +12,17 @@ namespace {
 
 constexpr const char* kFormat = "tributary-1";
 
-// Tensors on their way to a file. `kept` and `scripts` own what the entries point to.
+// Tensors to be written. `tensors` and `scripts` own the data that the entries point to.
 struct Outgoing {
   std::vector<TensorEntry> entries;
-  std::vector<Tensor> kept;
-  std::deque<std::string> scripts;  // TorchScript files as they would be on disk
+  std::vector<Tensor> tensors;
+  std::deque<std::string> scripts;  // contents of TorchScript files
 
   void add(const std::string& name, const Tensor& value) {
     const Tensor host = value.detach().to(torch::kCPU).contiguous();
     const bool integer = host.scalar_type() == torch::kInt64;
     TRIBUTARY_CHECK(integer || host.scalar_type() == torch::kFloat32, "{} is neither int64 nor float32", name);
-    kept.push_back(host);
+    tensors.push_back(host);
     entries.push_back({name,
                        integer ? DType::I64 : DType::F32,
                        host.sizes().vec(),
@@ -43,51 +43,51 @@ struct Outgoing {
   }
 };
 
-Tensor incoming(const SafetensorsFile& file, const std::string& name) {
+Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {
   return tensor_of(file.at(name), file.name());
 }
 
-std::string described(const SafetensorsFile& file, const std::string& key) {
+std::string metadata_of(const SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end())
     input_error(
-        "{} is a safetensors file but not a model of ours (no '{}' in its metadata); write one with: tributary train",
+        "{} is a safetensors file but not a Tributary model (no '{}' in its metadata); write one with: tributary train",
         file.name(), key);
   return found->second;
 }
 
 // "source" or "mixture".
 std::string kind_of(const SafetensorsFile& file) {
-  const std::string format = described(file, "format");
-  if (format != kFormat) input_error("{} is of format '{}', this program reads '{}'", file.name(), format, kFormat);
-  return described(file, "kind");
+  const std::string format = metadata_of(file, "format");
+  if (format != kFormat) input_error("{} has format '{}', but this program reads '{}'", file.name(), format, kFormat);
+  return metadata_of(file, "kind");
 }
 
 SourceModel assemble_script(const SafetensorsFile& file, const ModelInfo& info, const std::string& prefix, bool trust) {
   if (!trust)
-    input_error("{} holds TorchScript ({}), which is code; say --trust if you trust its author", file.name(),
+    input_error("{} holds TorchScript ({}), which is code; add --trust if you trust its author", file.name(),
                 info.name);
   const TensorEntry& entry = file.at(prefix + kTorchScript);
   auto body = std::make_unique<ScriptedSource>(std::string(entry.data.begin(), entry.data.end()), file.name(),
                                                info.last_layer, info.preprocessing.size);
   if (body->feature_width() != info.feature_width || body->classes() != static_cast<int64_t>(info.classes.size()))
-    input_error("{}: the TorchScript of {} does not fit its description; the file is damaged", file.name(), info.name);
+    input_error("{}: the TorchScript of {} does not match its description; the file is damaged", file.name(),
+                info.name);
   return SourceModel(info, std::move(body));
 }
 
 SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const std::string& prefix, bool trust) {
   if (info.architecture == kTorchScript) return assemble_script(file, info, prefix, trust);
   if (!info.bottleneck && info.feature_width != make_backbone(info.architecture, info.first_stride, {}).width)
-    input_error("{}: {} has no features of width {}; the file is damaged", file.name(), info.architecture,
+    input_error("{}: {} does not have {} features; the file is damaged", file.name(), info.architecture,
                 info.feature_width);
   SourceModel source(info, Init());
   NamedTensors state = source.state();
   for (NamedTensor& tensor : state) {
-    const Tensor value = incoming(file, prefix + tensor.name);
+    const Tensor value = read_tensor(file, prefix + tensor.name);
     if (value.sizes() != tensor.value.sizes() || value.scalar_type() != tensor.value.scalar_type())
-      input_error(
-          "{}: tensor {} has another shape or type than {} with {} classes needs; the file is damaged or not ours",
-          file.name(), prefix + tensor.name, info.architecture, info.classes.size());
+      input_error("{}: tensor {} has another shape or dtype than {} with {} classes needs; the file is damaged",
+                  file.name(), prefix + tensor.name, info.architecture, info.classes.size());
     tensor.value = value;
   }
   source.restore(state);
@@ -95,14 +95,14 @@ SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const s
 }
 
 SourceModel assemble_source(const SafetensorsFile& file, bool trust) {
-  const ModelInfo info = model_info_from_json(described(file, "model"), file.name());
+  const ModelInfo info = model_info_from_json(metadata_of(file, "model"), file.name());
   return assemble(file, info, "", trust);
 }
 
 Combination rule_named(const std::string& name, const std::string& file) {
   for (const auto& [known, rule] : combination_names())
     if (known == name) return rule;
-  input_error("{}: there is no mixture rule '{}'", file, name);
+  input_error("{}: unknown mixture rule '{}'", file, name);
 }
 
 std::string name_of_rule(Combination rule) {
@@ -113,15 +113,16 @@ std::string name_of_rule(Combination rule) {
 
 Ensemble assemble_mixture(const SafetensorsFile& file, bool trust) {
   Ensemble ensemble;
-  const std::vector<ModelInfo> infos = model_infos_from_json(described(file, "sources"), file.name());
+  const std::vector<ModelInfo> infos = model_infos_from_json(metadata_of(file, "sources"), file.name());
   for (size_t j = 0; j < infos.size(); ++j)
     ensemble.sources.push_back(assemble(file, infos[j], fmt::format("source.{}.", j), trust));
   require_compatible(ensemble.sources, std::vector<std::string>(infos.size(), file.name()));
-  ensemble.mixture.rule = rule_named(described(file, "rule"), file.name());
+  ensemble.mixture.rule = rule_named(metadata_of(file, "rule"), file.name());
   if (file.find("weights")) {
-    ensemble.mixture.weights = incoming(file, "weights");
+    ensemble.mixture.weights = read_tensor(file, "weights");
     if (ensemble.mixture.weights.sizes() != torch::IntArrayRef({ensemble.size()}))
-      input_error("{}: its weights do not fit its {} sources", file.name(), ensemble.size());
+      input_error("{}: the number of mixture weights is not that of its {} sources; the file is damaged", file.name(),
+                  ensemble.size());
   } else if (ensemble.mixture.rule == Combination::kWeightedLogits ||
              ensemble.mixture.rule == Combination::kWeightedProbabilities) {
     input_error("{}: the mixture's weights are missing; the file is damaged", file.name());

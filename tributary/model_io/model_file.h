@@ -1,8 +1,8 @@
-// Models on disk: one .safetensors file that says everything about its model.
+// Model files: one self-contained .safetensors file per model.
 //
-// A source file holds one source; a mixture file holds every source under "source.0.", "source.1.", .., the mixture's
-// weights and rule. Both carry their description as JSON in the metadata. A TorchScript source is stored as the bytes
-// of its file.
+// A source file holds one source. A mixture file holds all sources, prefixed with "source.0.", "source.1.", .., and the
+// mixture's weights and rule. The metadata describe the model as JSON. A TorchScript source is stored as the bytes of
+// its file.
 #pragma once
 
 #include <string>
@@ -16,17 +16,17 @@ namespace tributary {
 void save_source(const std::string& path, const SourceModel& source);
 void save_ensemble(const std::string& path, const Ensemble& ensemble);
 
-// All throw an InputError that names the file and what is wrong with it: missing, not a model, a tensor missing or of
-// another shape, a value that is not finite. Checkpoints of others are read too (checkpoint.h); TorchScript, in a file
-// of its own or in one of ours, only where `options.trust` says so.
+// The load functions throw an InputError that names the file if it is missing or not a model, or if a tensor is
+// missing, has another shape or has non-finite values. They also import weights of other programs (import_weights.h).
+// TorchScript, in a file of its own or within a model file, is loaded only if `options.trust` is set.
 SourceModel load_source(const std::string& path, const ImportOptions& options = {});
-// Reads a mixture file, or anything that is one source as an ensemble of one.
+// Reads a mixture file, or a single source as an ensemble of one.
 Ensemble load_ensemble(const std::string& path, const ImportOptions& options = {});
 
-// Several sources as one plain ensemble (mean of the probabilities).
+// Loads several sources as a plain ensemble (mean probability).
 Ensemble load_sources(const std::vector<std::string>& paths, const ImportOptions& options = {});
 
-// Whether this program wrote the file.
+// Whether the file is a model file in our own format.
 bool is_ours(const SafetensorsFile& file);
 
 }  // namespace tributary

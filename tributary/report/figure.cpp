@@ -28,7 +28,7 @@ constexpr double kWidth = 2 * kPanel + 3 * kGap, kHeight = 2 * (kPanel + kTitle)
 struct Panel {
   std::string title;
   Tensor shown;  // bool [s]
-  Tensor label;  // int64 [s]; undefined where labels are not known
+  Tensor label;  // int64 [s]; undefined without labels
 };
 
 struct Surface {
@@ -44,7 +44,7 @@ cairo_status_t append(void* bytes, const unsigned char* data, unsigned int lengt
   return CAIRO_STATUS_SUCCESS;
 }
 
-// Hues a golden angle apart: neighbouring classes look different, however many there are.
+// Hues a golden angle apart, so that neighbouring classes differ for any number of classes.
 std::array<double, 3> colour_of(int64_t label) {
   const double hue = std::fmod(static_cast<double>(label) * 0.618034 + 0.58, 1.0) * 6;
   const double strength = 0.62 + 0.2 * static_cast<double>(label / 10 % 2),
@@ -72,7 +72,7 @@ void draw_panel(cairo_t* to, double left, double top, const Panel& panel, const 
   cairo_set_line_width(to, 1);
   cairo_rectangle(to, left, upper, kPanel, kPanel);
   cairo_stroke(to);
-  if (!panel.label.defined()) return write_text(to, left + 20, upper + 34, "labels are not known");
+  if (!panel.label.defined()) return write_text(to, left + 20, upper + 34, "no labels");
   const auto at = xy.accessor<float, 2>();
   const double radius = std::clamp(60 / std::sqrt(static_cast<double>(xy.size(0))), 1.2, 3.5);
   for (int64_t i = 0; i < xy.size(0); ++i) {
@@ -96,7 +96,7 @@ void draw(cairo_t* to, const std::array<Panel, 4>& panels, const Tensor& xy) {
 
 void check(const Surface& surface, const std::string& path) {
   const cairo_status_t status = cairo_status(surface.context.get());
-  if (status != CAIRO_STATUS_SUCCESS) work_error("{} cannot be drawn: {}", path, cairo_status_to_string(status));
+  if (status != CAIRO_STATUS_SUCCESS) work_error("cannot draw {}: {}", path, cairo_status_to_string(status));
 }
 
 void write_svg(const std::string& path, const std::array<Panel, 4>& panels, const Tensor& xy) {
@@ -111,7 +111,7 @@ void write_svg(const std::string& path, const std::array<Panel, 4>& panels, cons
 }
 
 void write_png(const std::string& path, const std::array<Panel, 4>& panels, const Tensor& xy) {
-  constexpr double kScale = 2;  // sharp in print
+  constexpr double kScale = 2;  // resolution for print
   Surface surface(cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(kScale * kWidth),
                                              static_cast<int>(kScale * kHeight)));
   cairo_scale(surface.context.get(), kScale, kScale);
@@ -132,20 +132,20 @@ Tensor within_unit_square(const Tensor& xy) {
 void write_tsne_figure(const ReportSubject& subject, const ReportOptions& options, const std::string& stem) {
   const History history = read_history(subject.run);
   if (history.rounds.size() < 2 || !history.rounds[1].confident.defined())
-    input_error("{} has no confident part to show; the figure is about --method selective", subject.run);
+    input_error("{} has no confident set; the figure needs a run with --method selective", subject.run);
   const RoundHistory& start = history.rounds.front();
-  const Tensor places = evenly_spread(start.sample.size(0), options.points);
-  const Tensor pictures = start.sample.index_select(0, places);
+  const Tensor rows = evenly_spread(start.sample.size(0), options.points);
+  const Tensor pictures = start.sample.index_select(0, rows);
   TsneOptions settings;
   settings.threads = options.threads;
-  const Tensor xy = within_unit_square(tsne(start.features.index_select(0, places), settings).embedding);
+  const Tensor xy = within_unit_square(tsne(start.features.index_select(0, rows), settings).embedding);
   const Tensor confident = history.rounds[1].confident.index_select(0, pictures);
   const Tensor pseudo = start.pseudo_label.index_select(0, pictures);
   const Tensor truth = truth_of(subject, history);
   const Tensor known = truth.defined() ? truth.index_select(0, pictures) : Tensor();
   const int64_t inside = confident.sum().item<int64_t>();
-  const auto title = [&](const char* place, const char* set, int64_t count, const char* labels) {
-    return fmt::format("({}) {}, {} pictures, {}", place, set, thousands(count), labels);
+  const auto title = [&](const char* letter, const char* set, int64_t count, const char* labels) {
+    return fmt::format("({}) {}, {} pictures, {}", letter, set, thousands(count), labels);
   };
   const int64_t outside = pictures.size(0) - inside;
   const std::array<Panel, 4> panels = {
@@ -160,7 +160,7 @@ void write_tsne_figure(const ReportSubject& subject, const ReportOptions& option
 #else
 
 void write_tsne_figure(const ReportSubject&, const ReportOptions&, const std::string&) {
-  input_error("this program was built without Cairo, which draws figures; install libcairo2-dev and build it again");
+  input_error("this program was built without Cairo, which draws figures; install libcairo2-dev and rebuild it");
 }
 
 #endif

@@ -16,22 +16,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Tensors on their way into a file, in as few bytes as they need.
+// Collects tensors for a file, in compact dtypes.
 class Collected {
  public:
   void add(const std::string& name, const Tensor& value, torch::ScalarType type, DType dtype) {
     if (!value.defined()) return;
-    kept_.push_back(value.to(torch::kCPU, type).contiguous());
-    const Tensor& kept = kept_.back();
+    tensors_.push_back(value.to(torch::kCPU, type).contiguous());
+    const Tensor& stored = tensors_.back();
     entries_.push_back(
-        {name, dtype, kept.sizes().vec(), {static_cast<const uint8_t*>(kept.data_ptr()), kept.nbytes()}});
+        {name, dtype, stored.sizes().vec(), {static_cast<const uint8_t*>(stored.data_ptr()), stored.nbytes()}});
   }
   void add_classes(const std::string& name, const Tensor& value) { add(name, value, torch::kInt16, DType::I16); }
   void add_features(const std::string& name, const Tensor& value) { add(name, value, torch::kFloat16, DType::F16); }
   void write(const std::string& path) const { write_safetensors(path, entries_); }
 
  private:
-  std::vector<Tensor> kept_;
+  std::vector<Tensor> tensors_;
   std::vector<TensorEntry> entries_;
 };
 
@@ -48,11 +48,11 @@ torch::ScalarType type_of(DType dtype, const std::string& file) {
     case DType::F32:
       return torch::kFloat32;
     default:
-      input_error("{} is not of this program: a tensor is {}", file, name_of(dtype));
+      input_error("{} is not a history file: a tensor has dtype {}", file, name_of(dtype));
   }
 }
 
-// Undefined where there is none.
+// Undefined if there is no such tensor.
 Tensor read_tensor(const SafetensorsFile& file, const std::string& name, torch::ScalarType as) {
   const TensorEntry* const entry = file.find(name);
   if (!entry) return {};
@@ -68,7 +68,7 @@ Tensor sample_of(int64_t pictures, int64_t count) {
   return torch::tensor(chosen, torch::kInt64);
 }
 
-// Of the rounds there are, in order.
+// The files of all rounds, in order.
 std::vector<std::string> round_files(const std::string& run) {
   std::vector<std::string> files;
   std::error_code error;
@@ -88,7 +88,7 @@ std::string source_features_name(size_t source) {
 void check_shapes(const RoundHistory& round, const std::string& file) {
   const bool whole = round.label.defined() && round.confidence.defined() && round.source_label.defined() &&
                      round.sample.defined() && round.features.defined();
-  if (!whole) input_error("{} is incomplete; make the run again", file);
+  if (!whole) input_error("{} is incomplete; repeat the run", file);
   const int64_t n = round.label.size(0), s = round.sample.size(0);
   const auto fits = [](const Tensor& value, int64_t rows, int64_t dimensions, int64_t axis) {
     return !value.defined() || (value.dim() == dimensions && value.size(axis) == rows);
@@ -97,7 +97,7 @@ void check_shapes(const RoundHistory& round, const std::string& file) {
              fits(round.source_label, n, 2, 1) && fits(round.features, s, 2, 0);
   for (const Tensor& features : round.source_features) fit = fit && fits(features, s, 2, 0);
   fit = fit && s > 0 && round.sample.min().item<int64_t>() >= 0 && round.sample.max().item<int64_t>() < n;
-  if (!fit) input_error("{} is damaged: its tensors do not fit together; make the run again", file);
+  if (!fit) input_error("{} is damaged: its tensors have inconsistent shapes; repeat the run", file);
 }
 
 RoundHistory read_round(const std::string& path) {
@@ -146,7 +146,7 @@ void HistoryObserver::on_round(const RoundEvent& event) {
   round.write(folder_.file(fmt::format("history/{:04}.safetensors", event.round)));
 }
 
-// Makes the folder, or empties that of a run that was interrupted, and writes down what all rounds have in common.
+// Creates the folder, or empties that of an interrupted run, and writes what all rounds have in common.
 void HistoryObserver::begin(const Ensemble& ensemble) const {
   make_folder(folder_.file("history"));
   for (const std::string& file : round_files(folder_.path())) fs::remove(file);
@@ -159,7 +159,7 @@ void HistoryObserver::begin(const Ensemble& ensemble) const {
 
 History read_history(const std::string& run) {
   const std::vector<std::string> files = round_files(run);
-  if (files.empty()) input_error("{} holds no history of its rounds; run tributary adapt with --history", run);
+  if (files.empty()) input_error("{} has no history; run tributary adapt with --history", run);
   History history;
   const std::string common = run + "/history/run.json";
   try {
@@ -169,7 +169,7 @@ History read_history(const std::string& run) {
     history.device = object.at("device");
     history.joint_width = object.value("joint_width", int64_t{0});
   } catch (const nlohmann::json::exception&) {
-    input_error("{} is damaged; make the run again", common);
+    input_error("{} is damaged; repeat the run", common);
   }
   for (const std::string& file : files) history.rounds.push_back(read_round(file));
   return history;

@@ -1,3 +1,4 @@
+// "bound" of the report: the terms of the bound per round.
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/text.h"
@@ -7,21 +8,21 @@
 namespace tributary {
 namespace {
 
-// The misalignment is estimated from so many pictures; more take longer and say little more.
-constexpr int64_t kMostPictures = 5000;
+// Pictures for the estimate of the misalignment; more take longer and hardly change it.
+constexpr int64_t kMaxPictures = 5000;
 
-// The terms after the round at `place`: its features, and the labels of the round before, which it was trained on.
-// None where the method has no confident set or no denoised labels.
-std::optional<BoundTerms> terms_of(const ReportParts& parts, size_t place, const Tensor& pictures,
+// The terms after round `index`, from its features and the labels of the previous round, on which it was trained. Empty
+// if the method has no confident set or no pseudo-labels.
+std::optional<BoundTerms> terms_of(const ReportParts& parts, size_t index, const Tensor& pictures,
                                    const BoundSetting& setting) {
-  const RoundHistory& round = parts.history.rounds[place];
-  if (place == 0 || !round.confident.defined()) return {};
-  const RoundHistory& before = parts.history.rounds[place - 1];
+  const RoundHistory& round = parts.history.rounds[index];
+  if (index == 0 || !round.confident.defined()) return {};
+  const RoundHistory& before = parts.history.rounds[index - 1];
   if (!before.pseudo_label.defined()) return {};
-  const Tensor kept = places_of(round, pictures);
+  const Tensor rows = feature_rows(round, pictures);
   BoundInputs inputs;
-  inputs.joint = round.features.index_select(0, kept);
-  for (const Tensor& features : round.source_features) inputs.sources.push_back(features.index_select(0, kept));
+  inputs.joint = round.features.index_select(0, rows);
+  for (const Tensor& features : round.source_features) inputs.sources.push_back(features.index_select(0, rows));
   inputs.mixture = before.label.index_select(0, pictures);
   inputs.label = before.pseudo_label.index_select(0, pictures);
   inputs.source_label = before.source_label.index_select(1, pictures);
@@ -57,10 +58,11 @@ std::vector<std::string> notes_of(const ReportParts& parts, int64_t pictures, co
   const RoundHistory& round = parts.history.rounds.back();
   std::vector<std::string> notes = setting.notes();
   notes.push_back(fmt::format(
-      "Estimated from {} of {} pictures: the features after a round in {} principal components of all sources "
-      "together{}, and the labels that the round was trained on.",
+      "Estimated from {} of {} pictures: the features after a round in {} principal components of the joint space{}, "
+      "and "
+      "the labels that the round was trained on.",
       thousands(pictures), thousands(round.label.size(0)), round.features.size(1),
-      round.source_features.empty() ? "" : fmt::format(" and {} of each", round.source_features.front().size(1))));
+      round.source_features.empty() ? "" : fmt::format(" and {} per source", round.source_features.front().size(1))));
   return notes;
 }
 
@@ -75,7 +77,7 @@ ReportBound report_bound(const ReportParts& parts) {
   bound.rounds.resize(history.rounds.size());
   if (setting.classes < 2 || setting.width < 1) return bound;
   const Tensor& sample = history.rounds.front().sample;
-  const Tensor pictures = sample.index_select(0, evenly_spread(sample.size(0), kMostPictures));
+  const Tensor pictures = sample.index_select(0, evenly_spread(sample.size(0), kMaxPictures));
   for (size_t i = 0; i < history.rounds.size(); ++i) {
     const std::optional<BoundTerms> terms = terms_of(parts, i, pictures, setting);
     if (!terms) continue;

@@ -1,9 +1,10 @@
+// "per_class" and "confusion" of the report.
 #include "tributary/report/report_data.h"
 
 namespace tributary {
 namespace {
 
-// counts[row][column].
+// Co-occurrence counts, [row][column].
 nlohmann::json counts_of(const Tensor& row, const Tensor& column, int64_t classes) {
   const Tensor counts = at::bincount(row * classes + column, {}, classes * classes).view({classes, classes});
   nlohmann::json table = nlohmann::json::array();
@@ -14,8 +15,8 @@ nlohmann::json counts_of(const Tensor& row, const Tensor& column, int64_t classe
   return table;
 }
 
-// The share of those with `given` that have `also`, too; null where nobody is given.
-nlohmann::json share_within(const Tensor& given, const Tensor& also) {
+// Fraction of `given` for which `also` holds; null if `given` is empty.
+nlohmann::json fraction_within(const Tensor& given, const Tensor& also) {
   const auto count = given.sum().item<double>();
   if (count == 0) return nullptr;
   return given.logical_and(also).sum().item<double>() / count;
@@ -39,9 +40,9 @@ nlohmann::json report_classes(const ReportParts& parts) {
                           {"precision", nullptr}};
     if (confidence.numel() > 0) row["confidence"] = confidence.mean().item<double>();
     if (parts.truth.defined()) {
-      const Tensor true_ones = parts.truth == number;
-      row["recall"] = share_within(true_ones, predicted);
-      row["precision"] = share_within(predicted, true_ones);
+      const Tensor is_class = parts.truth == number;
+      row["recall"] = fraction_within(is_class, predicted);
+      row["precision"] = fraction_within(predicted, is_class);
     }
     table.push_back(row);
   }

@@ -20,7 +20,7 @@ std::vector<nlohmann::json> read_metrics(const std::string& path) {
   std::istringstream lines(read_text(path));
   for (std::string line; std::getline(lines, line);) {
     rounds.push_back(nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false));
-    if (!rounds.back().is_object()) input_error("{} is damaged in line {}; make the run again", path, rounds.size());
+    if (!rounds.back().is_object()) input_error("{} is damaged in line {}; repeat the run", path, rounds.size());
   }
   return rounds;
 }
@@ -68,7 +68,7 @@ void add_test_accuracies(nlohmann::json& rounds, const nlohmann::json& summary) 
     rounds[i]["test_accuracy"] = percents[i].get<double>() / 100;
 }
 
-// Returns the notes on it.
+// Adds the bound to the rounds and returns its notes.
 std::vector<std::string> add_bound(nlohmann::json& rounds, const ReportParts& parts, bool wanted) {
   const ReportBound bound = wanted ? report_bound(parts) : ReportBound();
   for (size_t i = 0; i < rounds.size(); ++i) rounds[i]["bound"] = wanted ? bound.rounds[i] : nlohmann::json();
@@ -104,29 +104,28 @@ Tensor truth_of(const ReportSubject& subject, const History& history) {
 
 void declare(OptionTable& table, ReportOptions& options) {
   const std::string section = "report";
-  table.integer(section, "points", &options.points, 2, 1000000, "pictures in the plane of features").transient();
+  table.integer(section, "points", &options.points, 2, 1000000, "pictures in the t-SNE embedding").transient();
   table
       .integer(section, "embedded_rounds", &options.embedded_rounds, 0, 1000,
-               "rounds whose features are shown in the plane, the first and the last among them; 0: none")
+               "rounds with a t-SNE embedding, including the first and the last; 0: none")
       .transient();
-  table.flag(section, "all_points", &options.all_points, "show the last round's features of all pictures, too")
-      .transient();
-  table.integer(section, "gallery", &options.gallery, 0, 10000, "pictures of each kind in the gallery").transient();
+  table.flag(section, "all_points", &options.all_points, "also embed all pictures of the last round").transient();
+  table.integer(section, "gallery", &options.gallery, 0, 10000, "pictures per section of the gallery").transient();
 }
 
 namespace {
 
-// Which pictures could not be read, and why; the first of many.
-void add_set_aside(nlohmann::json& notes, const nlohmann::json& summary) {
+// Notes on pictures that were skipped, at most kMost of them.
+void add_skipped(nlohmann::json& notes, const nlohmann::json& summary) {
   constexpr size_t kMost = 50;
   const auto count = summary.at("set_aside").get<int64_t>();
-  notes.push_back(fmt::format("{} picture{} could not be read and {} set aside", thousands(count),
-                              count == 1 ? "" : "s", count == 1 ? "was" : "were"));
+  notes.push_back(fmt::format("{} picture{} could not be read and {} skipped", thousands(count), count == 1 ? "" : "s",
+                              count == 1 ? "was" : "were"));
   const nlohmann::json pictures = summary.value("set_aside_pictures", nlohmann::json::array());
   for (size_t i = 0; i < std::min(kMost, pictures.size()); ++i)
     notes.push_back(fmt::format("{}: {}", pictures[i].at("picture").get<std::string>(),
                                 pictures[i].at("reason").get<std::string>()));
-  if (pictures.size() > kMost) notes.push_back("and more, in predictions.csv");
+  if (pictures.size() > kMost) notes.push_back("more are listed in predictions.csv");
 }
 
 }  // namespace
@@ -135,7 +134,7 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
   const History history = read_history(subject.run);
   const int64_t n = history.rounds.front().label.size(0);
   if (subject.pictures && subject.pictures->size() != n)
-    input_error("{} adapted to {} pictures, but there are {} now; put them back or make the report without them",
+    input_error("{} adapted to {} pictures, but there are {} now; restore them or make the report without pictures",
                 subject.run, thousands(n), thousands(subject.pictures->size()));
   const std::string config_path = subject.run + "/config.toml";
   const toml::table config = parse_toml(read_text(config_path), config_path);
@@ -171,7 +170,7 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
   if (parts.truth.defined()) data["labels"] = subject.truth_name;
   if (options.embedded_rounds > 0) data["embedding"] = report_embedding(parts, options);
   if (subject.pictures) data["gallery"] = report_gallery(parts, *subject.pictures, options.gallery);
-  if (summary.value("set_aside", 0) > 0) add_set_aside(data["notes"], summary);
+  if (summary.value("set_aside", 0) > 0) add_skipped(data["notes"], summary);
   if (summary.contains("collapse"))
     for (const nlohmann::json& sign : summary.at("collapse").at("signs"))
       data["notes"].push_back(fmt::format("This adaptation may have made things worse: {}", sign.get<std::string>()));

@@ -1,3 +1,4 @@
+// "embedding" of the report: t-SNE of a few rounds.
 #include <algorithm>
 
 #include "tributary/base/base64.h"
@@ -12,19 +13,19 @@ std::string packed(const Tensor& tensor, torch::ScalarType type) {
   return base64({static_cast<const uint8_t*>(host.data_ptr()), host.nbytes()});
 }
 
-// `count` of 0 .. last, evenly spread, both ends among them.
+// `count` indices of 0 .. last, evenly spaced, including both ends.
 std::vector<size_t> spread(size_t last, int64_t count) {
   std::vector<size_t> chosen;
   const auto steps = static_cast<size_t>(std::max<int64_t>(1, count - 1));
   for (size_t i = 0; i <= steps; ++i) {
-    const size_t place = (i * last + steps / 2) / steps;
-    if (chosen.empty() || chosen.back() != place) chosen.push_back(place);
+    const size_t index = (i * last + steps / 2) / steps;
+    if (chosen.empty() || chosen.back() != index) chosen.push_back(index);
   }
   return chosen;
 }
 
-nlohmann::json round_entry(const ReportParts& parts, size_t place, const Tensor& pictures, const Tensor& embedding) {
-  const RoundHistory& round = parts.history.rounds[place];
+nlohmann::json round_entry(const ReportParts& parts, size_t index, const Tensor& pictures, const Tensor& embedding) {
+  const RoundHistory& round = parts.history.rounds[index];
   const Tensor label = (round.pseudo_label.defined() ? round.pseudo_label : round.label).index_select(0, pictures);
   const Tensor confident = round.confident.defined() ? round.confident.index_select(0, pictures)
                                                      : torch::zeros({pictures.size(0)}, torch::kBool);
@@ -38,8 +39,8 @@ nlohmann::json round_entry(const ReportParts& parts, size_t place, const Tensor&
           {"agreement", packed(agreement, torch::kFloat32)}};
 }
 
-// t-SNE of the rounds at `places`, each beginning where the one before ended, which then needs no groups to form.
-nlohmann::json embedded(const ReportParts& parts, const std::vector<size_t>& places, const Tensor& pictures,
+// t-SNE of the given rounds, each initialised with the previous one and then without early exaggeration.
+nlohmann::json embedded(const ReportParts& parts, const std::vector<size_t>& rounds, const Tensor& pictures,
                         int threads) {
   const RoundHistory& last = parts.history.rounds.back();
   nlohmann::json result = {{"sampled", pictures.size(0)},
@@ -50,13 +51,13 @@ nlohmann::json embedded(const ReportParts& parts, const std::vector<size_t>& pla
   TsneOptions options;
   options.threads = threads;
   Tensor embedding;
-  for (const size_t place : places) {
-    const RoundHistory& round = parts.history.rounds[place];
-    const Tensor features = round.features.index_select(0, places_of(round, pictures));
+  for (const size_t index : rounds) {
+    const RoundHistory& round = parts.history.rounds[index];
+    const Tensor features = round.features.index_select(0, feature_rows(round, pictures));
     embedding = tsne(features, options, embedding).embedding;
     options.early = 0;
     options.iterations = 400;
-    result["rounds"].push_back(round_entry(parts, place, pictures, embedding));
+    result["rounds"].push_back(round_entry(parts, index, pictures, embedding));
   }
   return result;
 }
@@ -69,7 +70,7 @@ Tensor evenly_spread(int64_t count, int64_t points) {
   return (torch::arange(points, torch::kFloat64) * step).floor().to(torch::kInt64);
 }
 
-Tensor places_of(const RoundHistory& round, const Tensor& pictures) {
+Tensor feature_rows(const RoundHistory& round, const Tensor& pictures) {
   return at::searchsorted(round.sample.contiguous(), pictures.contiguous());
 }
 

@@ -1,3 +1,4 @@
+// "gallery" of the report: thumbnails of the most and least confident and the changed pictures.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +10,7 @@
 namespace tributary {
 namespace {
 
-constexpr int kThumb = 96;  // pixels, the longer side
+constexpr int kThumb = 96;  // longer side in pixels
 
 std::string thumb_of(const ImageSet& pictures, int64_t index) {
   Picture picture{pictures.height, pictures.width, std::vector<uint8_t>(static_cast<size_t>(pictures.picture_bytes()))};

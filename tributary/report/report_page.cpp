@@ -10,7 +10,7 @@ namespace {
 
 std::string replaced(std::string_view page, std::string_view marker, const std::string& text) {
   const size_t at = page.find(marker);
-  TRIBUTARY_CHECK(at != std::string_view::npos, "the page has no {}", marker);
+  TRIBUTARY_CHECK(at != std::string_view::npos, "the page template has no {}", marker);
   std::string whole(page.substr(0, at));
   whole += text;
   whole += page.substr(at + marker.size());
@@ -30,7 +30,7 @@ std::string escaped(const std::string& text) {
   return safe;
 }
 
-// A script ends at the first "</script", and a comment begins one that does not: without "<" there is neither.
+// Escapes "<": "</script" would end the script element, and "<!--" would start a comment in it.
 std::string script_safe(const nlohmann::json& data) {
   const std::string text = data.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
   std::string safe;

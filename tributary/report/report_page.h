@@ -1,4 +1,4 @@
-// The report as one page that needs nothing else: our front end (web/) with the data in it.
+// The report as one self-contained HTML page: the front end (web/) with the data embedded.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,13 +9,13 @@
 
 namespace tributary {
 
-// The page without its data, embedded when the program was built.
+// The page without data, compiled into the program.
 std::string_view report_template();
 
-// `data` as of report_data.h. Nothing in it can end the script that holds it, whatever names pictures have.
+// Embeds `data` (report_data.h) in the page. Escapes it, so that no picture name can break out of the script element.
 std::string report_page(const nlohmann::json& data);
 
-// report.html of a run at `path`. Returns the data on it.
+// Writes the report of a run to `path` and returns its data.
 nlohmann::json write_report(const ReportSubject& subject, const ReportOptions& options, const std::string& path);
 
 }  // namespace tributary

@@ -1,3 +1,4 @@
+// "rounds" of the report: accuracy, losses and times per round.
 #include <set>
 
 #include "tributary/report/report_data.h"
@@ -5,53 +6,53 @@
 namespace tributary {
 namespace {
 
-double share(const Tensor& truths) {
-  return truths.to(torch::kFloat64).mean().item<double>();
+double fraction(const Tensor& flags) {
+  return flags.to(torch::kFloat64).mean().item<double>();
 }
 
-// Of the pictures where `of` holds; null where there is none.
-nlohmann::json shard_of(const Tensor& truths, const Tensor& of) {
-  const Tensor chosen = truths.masked_select(of);
-  return chosen.numel() == 0 ? nlohmann::json() : nlohmann::json(share(chosen));
+// Fraction of `flags` among the pictures of `subset`; null if it is empty.
+nlohmann::json fraction_in(const Tensor& flags, const Tensor& subset) {
+  const Tensor chosen = flags.masked_select(subset);
+  return chosen.numel() == 0 ? nlohmann::json() : nlohmann::json(fraction(chosen));
 }
 
-// What the labels of a round were worth: of the mixture, of each source, and of the pseudo-labels that it was trained
-// on, which those of the round before are, inside and outside of the confident set.
-nlohmann::json accuracy_of_round(const ReportParts& parts, size_t place) {
-  const RoundHistory& round = parts.history.rounds[place];
+// Accuracy of the mixture, of each source, and of the pseudo-labels inside and outside of the confident set. A round is
+// trained on the pseudo-labels of the previous round.
+nlohmann::json accuracy_of_round(const ReportParts& parts, size_t index) {
+  const RoundHistory& round = parts.history.rounds[index];
   nlohmann::json accuracy = {
-      {"mixture", share(round.label == parts.truth)}, {"confident", nullptr}, {"unconfident", nullptr}};
+      {"mixture", fraction(round.label == parts.truth)}, {"confident", nullptr}, {"unconfident", nullptr}};
   for (int64_t j = 0; j < round.source_label.size(0); ++j)
-    accuracy["sources"].push_back(share(round.source_label[j] == parts.truth));
-  if (round.confident.defined() && place > 0 && parts.history.rounds[place - 1].pseudo_label.defined()) {
-    const Tensor right = parts.history.rounds[place - 1].pseudo_label == parts.truth;
-    accuracy["confident"] = shard_of(right, round.confident);
-    accuracy["unconfident"] = shard_of(right, round.confident.logical_not());
+    accuracy["sources"].push_back(fraction(round.source_label[j] == parts.truth));
+  if (round.confident.defined() && index > 0 && parts.history.rounds[index - 1].pseudo_label.defined()) {
+    const Tensor right = parts.history.rounds[index - 1].pseudo_label == parts.truth;
+    accuracy["confident"] = fraction_in(right, round.confident);
+    accuracy["unconfident"] = fraction_in(right, round.confident.logical_not());
   }
   return accuracy;
 }
 
-// Every number of a round that is not about something else: the losses, each as a list.
+// The losses of a round, each as a list: all metrics that are not known to be something else.
 nlohmann::json losses_of(const nlohmann::json& metrics) {
-  static const std::set<std::string> others = {"round",
-                                               "rounds",
-                                               "pictures",
-                                               "entropy",
-                                               "marginal_entropy",
-                                               "seconds",
-                                               "weights",
-                                               "weight_sum",
-                                               "mean_confidence",
-                                               "initial_confident",
-                                               "confident",
-                                               "evaluation_seconds",
-                                               "weights_seconds",
-                                               "labels_seconds",
-                                               "training_seconds",
-                                               "pictures_per_second"};
+  static const std::set<std::string> kOthers = {"round",
+                                                "rounds",
+                                                "pictures",
+                                                "entropy",
+                                                "marginal_entropy",
+                                                "seconds",
+                                                "weights",
+                                                "weight_sum",
+                                                "mean_confidence",
+                                                "initial_confident",
+                                                "confident",
+                                                "evaluation_seconds",
+                                                "weights_seconds",
+                                                "labels_seconds",
+                                                "training_seconds",
+                                                "pictures_per_second"};
   nlohmann::json losses = nlohmann::json::object();
   for (const auto& [name, value] : metrics.items()) {
-    if (others.count(name) > 0) continue;
+    if (kOthers.count(name) > 0) continue;
     losses[name] = value.is_array() ? value : nlohmann::json::array({value});
   }
   return losses;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kBarColumns = 20;
 constexpr double kSecondsBetweenDraws = 0.1;
-constexpr std::string_view kWipe = "\r\x1b[K";  // to the start of the line, then clear it
+constexpr std::string_view kErase = "\r\x1b[K";  // carriage return, erase line
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -56,7 +56,7 @@ Progress::Progress(std::ostream& out, bool is_terminal, bool quiet, int64_t colu
 Progress::~Progress() {
   try {
     finish();
-  } catch (...) {  // a bar is not worth ending the program for
+  } catch (...) {  // an error of the output must not end the program
   }
 }
 
@@ -78,7 +78,7 @@ void Progress::update(double share_done, std::string_view head, std::string_view
 
 void Progress::line(std::string_view text) {
   if (quiet_) return;
-  if (is_shown_) out_ << kWipe;
+  if (is_shown_) out_ << kErase;
   is_shown_ = false;
   is_stale_ = latest_.has_value();
   drawn_at_ = -std::numeric_limits<double>::infinity();
@@ -99,14 +99,14 @@ void Progress::draw() {
   std::string left;
   if (done > 0 && latest_->share < 1) left = duration(elapsed * (1 - latest_->share) / done) + " left";
 
-  // Where the line is too narrow the facts give way, because the time left is what a glance looks for. The last column
-  // stays free: some terminals wrap when it is written.
+  // On a narrow terminal, the facts are shortened before the remaining time. The last column stays free because some
+  // terminals wrap when it is written.
   const int64_t columns = (columns_ > 0 ? columns_ : terminal_columns()) - 1;
   const int64_t room = columns - display_width(text) - 2 - (left.empty() ? 0 : display_width(left) + 3);
   const std::string facts = room > 0 ? shorten(latest_->facts, room) : "";
   if (!facts.empty()) text += "  " + facts;
   if (!left.empty()) text += "   " + left;
-  out_ << kWipe << shorten(text, columns) << std::flush;
+  out_ << kErase << shorten(text, columns) << std::flush;
   is_shown_ = true;
   is_stale_ = false;
 }

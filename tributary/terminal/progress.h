@@ -1,9 +1,9 @@
-// One line that tells how far the work is, whether it works and when it ends.
+// A progress bar with facts and the remaining time:
 //
 //   round  7/20  ███████░░░░░░░░░░░░░  confident ▁▂▃▄▆▇█ 2,359 of 2,817 pictures   4 m 10 s left
 //
-// On a terminal the line is rewritten in place, at most ten times a second, below the lines that stay. Piped to a file
-// there are only these. When quiet there is nothing.
+// On a terminal, the bar is redrawn in place, at most ten times per second, below permanent lines. Without a terminal,
+// only permanent lines are written. In quiet mode, nothing is.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,27 @@
 
 namespace tributary {
 
-// The width of the terminal behind standard error or standard output, 120 where there is none.
+// The width of the terminal of standard error or standard output; 120 without a terminal.
 int64_t terminal_columns();
 
 class Progress {
  public:
-  using Clock = std::function<double()>;  // seconds from any fixed moment
+  using Clock = std::function<double()>;  // seconds since any fixed time
 
-  // `columns` and `clock` are for tests: 0 asks the terminal each time the bar is drawn, no clock means the steady one.
+  // `columns` and `clock` are for tests: with 0, every redraw queries the terminal; the default is the steady clock.
   Progress(std::ostream& out, bool is_terminal, bool quiet, int64_t columns = 0, Clock clock = nullptr);
-  ~Progress();  // finishes
+  ~Progress();  // calls finish()
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Redraws the bar on a terminal. The time left is reckoned from what was done since the first update, so that a
-  // resumed run does not count what it found already done.
+  // Redraws the bar on a terminal. The remaining time is estimated from the progress since the first update, so that a
+  // resumed run does not count earlier work.
   void update(double share_done, std::string_view head, std::string_view facts);
 
-  // A full line that stays; a bar on the screen is wiped first and comes back with the next update.
+  // Writes a permanent line. A visible bar is erased first and redrawn by the next update.
   void line(std::string_view text);
 
-  // Leaves the last state of the bar on the screen and ends its line. The next update begins a new bar and a new
-  // reckoning.
+  // Draws the final state of the bar and ends its line. The next update starts a new bar and a new estimate.
   void finish();
 
  private:
@@ -53,9 +52,9 @@ class Progress {
     std::string head;
     std::string facts;
   };
-  std::optional<State> latest_;  // what the bar should show
+  std::optional<State> latest_;  // the state to draw
   bool is_stale_ = false;        // `latest_` is newer than the screen
-  bool is_shown_ = false;        // a bar stands on the cursor's line
+  bool is_shown_ = false;        // the bar is on the cursor's line
   double first_share_ = 0;
   double first_time_ = 0;
   double drawn_at_ = 0;

@@ -1,4 +1,4 @@
-// A row of numbers as a row of blocks, ▁ to █, for a glance at how they went.
+// Draws a series of numbers as blocks, ▁ to █.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace tributary {
 
-// From the least value to the greatest, so whoever shows it writes both beside it. Values that are all the same stand
-// half high. Of more than `columns` values as many are shown, evenly chosen, the first and the last among them.
+// Scaled from the minimum to the maximum; equal values are drawn at half height. If there are more than `columns`
+// values, an evenly spaced subset is drawn, including the first and the last.
 std::string sparkline(const std::vector<double>& values, int64_t columns = 20);
 
 }  // namespace tributary

@@ -11,18 +11,18 @@ namespace tributary {
 namespace {
 
 constexpr int64_t kGap = 2;
-constexpr int64_t kNarrowest = 6;
+constexpr int64_t kMinColumns = 6;
 
-std::string repeated(std::string_view micro_batch, int64_t count) {
+std::string repeated(std::string_view text, int64_t count) {
   std::string out;
-  for (int64_t i = 0; i < count; ++i) out += micro_batch;
+  for (int64_t i = 0; i < count; ++i) out += text;
   return out;
 }
 
 std::string padded(const std::string& text, int64_t width, Align align) {
   const std::string shown = shorten(text, width);
-  const std::string blanks = repeated(" ", width - display_width(shown));
-  return align == Align::kRight ? blanks + shown : shown + blanks;
+  const std::string spaces = repeated(" ", width - display_width(shown));
+  return align == Align::kRight ? spaces + shown : shown + spaces;
 }
 
 void end_line(std::string& out) {
@@ -56,7 +56,7 @@ std::vector<int64_t> Table::column_widths(int64_t width) const {
   int64_t excess = std::accumulate(widths.begin(), widths.end(), gaps) - width;
   for (; excess > 0; --excess) {
     const auto widest = std::max_element(widths.begin(), widths.end());
-    if (*widest <= kNarrowest) break;
+    if (*widest <= kMinColumns) break;
     --*widest;
   }
   return widths;

@@ -1,7 +1,7 @@
-// A table of texts, for the terminal and for Markdown.
+// Formats tables for terminals and Markdown.
 //
-// On a terminal the columns line up whatever the characters take (± and █ are several bytes and one column), and no row
-// has blanks at its end, so that piped output compares cleanly.
+// Columns are aligned by display width (± and █ are several bytes and one column). Rows have no trailing spaces, so
+// that output can be compared with diff.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ class Table {
  public:
   explicit Table(std::vector<Column> columns);
 
-  // A row has one cell for every column. Line breaks and tabs in a cell become blanks.
+  // `cells` has one cell per column. Line breaks and tabs become spaces.
   void add_row(std::vector<std::string> cells);
 
   size_t row_count() const { return rows_.size(); }
 
-  // Titles, a rule and the rows, every line ended. Where the table is wider than `width`, its widest columns are cut
-  // with "…", though never below a few characters; 0 means any width.
+  // Titles, a rule and the rows. If the table is wider than `width`, the widest columns are truncated with "…", but not
+  // below a few characters; 0 means any width.
   std::string to_text(int64_t width = 0) const;
 
   std::string to_markdown() const;

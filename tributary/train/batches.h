@@ -28,8 +28,8 @@ struct Augmentation {
 // Declares the four of them in `section`.
 void declare(OptionTable& table, const std::string& section, Augmentation& augmentation);
 
-// With every probability decided: half of all photographs are mirrored, and where a model is adapted one in ten is grey
-// (spec 00); digits stay as they are.
+// With every probability decided: half of all photographs are mirrored, and selective self-training (`adapting`) also
+// greys one in ten (docs/method.md, Source training); digits stay as they are.
 Augmentation resolve_defaults(const Augmentation& augmentation, const Architecture& network, bool adapting);
 
 // Where each picture of a batch is cut out and how it is changed, int64 [n, 4]: first row, first column, whether it is
@@ -129,10 +129,10 @@ inline int64_t batches_per_epoch(int64_t count, int64_t batch) {
 }
 
 // Indices in shuffled order, batch by batch, sweep after sweep. A sweep ends with a partial batch; a batch of fewer
-// than two samples is left out, because BatchNorm cannot be trained on it (spec 00, D1).
+// than two samples is left out, because BatchNorm cannot be trained on it (docs/method.md, D1).
 class Sampler {
  public:
-  // `index` int64 [n] with n >= 2. SequentialBatches s is shuffled by child s of `random`. What remains of a sweep is
+  // `index` int64 [n] with n >= 2. Sweep s is shuffled by child s of `random`. What remains of a sweep is
   // left out if it has fewer than `least` samples: BatchNorm knows next to nothing of so few.
   Sampler(const Tensor& index, int64_t batch, Random random, int64_t least = 2);
 

@@ -1,4 +1,4 @@
-// Distillation (spec 09): a mixture of many networks in, one student of ordinary size out.
+// Distillation (docs/method.md, Distillation): a mixture of many networks in, one student of ordinary size out.
 //
 // The student learns to say what the mixture says about the very pictures it sees, changed in the same way. The
 // teachers stay as they are; everything of the student is trained, its classifier too. No labels are involved.

@@ -1,4 +1,4 @@
-// The learning-rate schedule of every training loop here (spec 10): it decays from the first step on.
+// The learning-rate schedule of all training loops (docs/method.md, Source training): it decays from the first step.
 #pragma once
 
 #include <cmath>

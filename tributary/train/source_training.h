@@ -1,4 +1,4 @@
-// Source training (spec 10): one labelled domain in, one source model out.
+// Source training (docs/method.md, Source training): one labelled domain in, one source model out.
 //
 // Label-smoothed cross-entropy, SGD with a decaying rate, and a true copy of the iterate that does best on the source's
 // own validation split. Only labels of the source are used.

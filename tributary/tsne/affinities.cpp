@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-constexpr int kSteps = 200;          // doublings and halvings of beta; some 20 are the rule
+constexpr int kSteps = 200;          // of the bisection of beta; about 20 are usual
 constexpr double kTolerance = 1e-5;  // of the entropy
 
 struct Entry {
@@ -17,13 +17,13 @@ struct Entry {
   float p;
 };
 
-// Entries grouped by row: those of row i are begin[i] to begin[i + 1] - 1.
+// CSR format: row i has the entries begin[i] to begin[i + 1] - 1.
 struct Rows {
   std::vector<int64_t> begin;
   std::vector<Entry> entries;
 };
 
-// p(j|i), in the order of j.
+// p(j|i), ordered by j.
 Rows conditional_rows(const NearRows& near, double perplexity, int threads) {
   const auto count = static_cast<size_t>(near.count);
   Rows rows{std::vector<int64_t>(static_cast<size_t>(near.points) + 1), std::vector<Entry>(near.index.size())};
@@ -38,15 +38,15 @@ Rows conditional_rows(const NearRows& near, double perplexity, int threads) {
   return rows;
 }
 
-// Row j holds p(j|i) of all i that name j, in the order of i.
+// Row j has p(j|i) of all i with neighbour j, ordered by i.
 Rows transposed(const Rows& rows) {
   Rows result{std::vector<int64_t>(rows.begin.size()), std::vector<Entry>(rows.entries.size())};
   for (const Entry& entry : rows.entries) ++result.begin[entry.index + 1];
   std::partial_sum(result.begin.begin(), result.begin.end(), result.begin.begin());
-  std::vector<int64_t> place(result.begin.begin(), result.begin.end() - 1);
+  std::vector<int64_t> next(result.begin.begin(), result.begin.end() - 1);
   for (size_t i = 0; i + 1 < rows.begin.size(); ++i)
     for (int64_t e = rows.begin[i]; e < rows.begin[i + 1]; ++e)
-      result.entries[place[rows.entries[e].index]++] = {static_cast<int32_t>(i), rows.entries[e].p};
+      result.entries[next[rows.entries[e].index]++] = {static_cast<int32_t>(i), rows.entries[e].p};
   return result;
 }
 
@@ -75,20 +75,20 @@ void spread_by_perplexity(std::span<const float> squared, double perplexity, std
 }
 
 Affinities affinities_of(const NearRows& near, double perplexity, int threads) {
-  const Rows named = conditional_rows(near, perplexity, threads), naming = transposed(named);
+  const Rows given = conditional_rows(near, perplexity, threads), reverse = transposed(given);
   const auto scale = 1 / (2 * static_cast<double>(near.points));
   Affinities result;
   result.begin.push_back(0);
-  result.index.reserve(2 * named.entries.size());
-  result.p.reserve(2 * named.entries.size());
+  result.index.reserve(2 * given.entries.size());
+  result.p.reserve(2 * given.entries.size());
   for (size_t i = 0; i < static_cast<size_t>(near.points); ++i) {
-    int64_t a = named.begin[i], b = naming.begin[i];
-    while (a < named.begin[i + 1] || b < naming.begin[i + 1]) {
-      const int32_t left = a < named.begin[i + 1] ? named.entries[a].index : INT32_MAX;
-      const int32_t right = b < naming.begin[i + 1] ? naming.entries[b].index : INT32_MAX;
+    int64_t a = given.begin[i], b = reverse.begin[i];
+    while (a < given.begin[i + 1] || b < reverse.begin[i + 1]) {
+      const int32_t left = a < given.begin[i + 1] ? given.entries[a].index : INT32_MAX;
+      const int32_t right = b < reverse.begin[i + 1] ? reverse.entries[b].index : INT32_MAX;
       double sum = 0;
-      if (left <= right) sum += named.entries[a++].p;
-      if (right <= left) sum += naming.entries[b++].p;
+      if (left <= right) sum += given.entries[a++].p;
+      if (right <= left) sum += reverse.entries[b++].p;
       const auto p = static_cast<float>(sum * scale);
       if (p == 0) continue;
       result.index.push_back(std::min(left, right));

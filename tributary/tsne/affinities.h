@@ -1,8 +1,8 @@
-// How much two points should be neighbours in an embedding: t-SNE's p_ij, from distances to nearest neighbours.
+// Computes t-SNE's affinities p_ij from distances to nearest neighbours.
 //
-// Around each point stands a bell curve just wide enough for `perplexity` neighbours, softly counted: p(j|i) falls with
-// exp(-beta_i d_ij^2), and beta_i makes the entropy of p(.|i) the logarithm of the perplexity. Beyond three times as
-// many neighbours nothing is left of it, so the k nearest stand for all.
+// p(j|i) is proportional to exp(-beta_i d_ij^2), where beta_i is chosen such that the entropy of p(.|i) is the
+// logarithm of the perplexity. Beyond three times the perplexity, neighbours have negligible weight, so the k nearest
+// suffice.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace tributary {
 
-// Who is near whom, [n, k] row by row.
+// Nearest neighbours, [n, k] row-major.
 struct NearRows {
   int64_t points = 0, count = 0;  // n, k
   std::vector<int32_t> index;     // nearest first
-  std::vector<float> squared;     // distances
+  std::vector<float> squared;     // squared distances
 };
 
-// p_ij, symmetric, of sum one: of row i, the entries begin[i] to begin[i + 1] - 1, in the order of j; all positive.
+// Symmetric p_ij with sum 1, in CSR format: row i has the entries begin[i] to begin[i + 1] - 1, ordered by j, all
+// positive.
 struct Affinities {
   std::vector<int64_t> begin;  // n + 1
   std::vector<int32_t> index;  // j
@@ -27,8 +28,8 @@ struct Affinities {
   int64_t points() const { return static_cast<int64_t>(begin.size()) - 1; }
 };
 
-// The p(j|i) of one point from squared distances to its neighbours, ascending, into `p`. Where no bell curve has that
-// perplexity (fewer neighbours, or more equally near ones) it is the uniform one over all, or over the nearest.
+// Computes p(j|i) of one point from the ascending squared distances to its neighbours. If no beta has that perplexity,
+// the result is uniform: over all neighbours if there are too few, over the nearest ones if too many are equally near.
 void spread_by_perplexity(std::span<const float> squared, double perplexity, std::span<float> p);
 
 // p_ij = (p(j|i) + p(i|j)) / 2n.

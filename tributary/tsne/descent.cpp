@@ -1,4 +1,4 @@
-// Compiled with relaxed floating-point rules, so that loops become vector instructions.
+// Compiled with -ffast-math, so that loops are vectorised.
 #include "tributary/tsne/descent.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tributary {
 namespace {
 
-constexpr int64_t kRowsAPart = 128;  // of attraction
+constexpr int64_t kRowsPerPart = 128;  // of attraction
 
 struct Pull {
   float x, y;
@@ -31,13 +31,13 @@ TRIBUTARY_CLONES Pull pull_on(float x, float y, const float* all_x, const float*
   return sum;
 }
 
-// Threads are started a thousand times, so each must have a millisecond's worth of points, about.
+// Threads are started in every iteration, so each needs about a millisecond of work.
 int useful_threads(int64_t points, int threads) {
   constexpr int64_t kPoints = 512;
   return static_cast<int>(std::clamp<int64_t>(points / kPoints, 1, threads > 0 ? threads : hardware_threads()));
 }
 
-// Both halves of the gradient. Each part of the work writes numbers of its own, so that threads change nothing.
+// Attraction and repulsion. Each part of the work writes its own values, so the result does not depend on threads.
 class Forces {
  public:
   Forces(const Affinities& affinities, const TsneOptions& options)
@@ -50,7 +50,7 @@ class Forces {
   void compute(const Places& places) {
     check_interrupt();
     repulsion_.place(places.x.data(), places.y.data());
-    const int64_t repelling = repulsion_.parts(), attracting = (affinities_.points() + kRowsAPart - 1) / kRowsAPart;
+    const int64_t repelling = repulsion_.parts(), attracting = (affinities_.points() + kRowsPerPart - 1) / kRowsPerPart;
     parallel_for(repelling + attracting, threads_, [&](int64_t part) {
       if (part < repelling)
         repulsion_.compute(part);
@@ -65,8 +65,8 @@ class Forces {
 
  private:
   void attract(const Places& places, int64_t part) {
-    const int64_t first = part * kRowsAPart;
-    for (int64_t i = first; i < std::min(first + kRowsAPart, affinities_.points()); ++i) {
+    const int64_t first = part * kRowsPerPart;
+    for (int64_t i = first; i < std::min(first + kRowsPerPart, affinities_.points()); ++i) {
       const int64_t begin = affinities_.begin[i], end = affinities_.begin[i + 1];
       const Pull sum = pull_on(places.x[i], places.y[i], places.x.data(), places.y.data(),
                                affinities_.index.data() + begin, affinities_.p.data() + begin, end - begin);
@@ -80,12 +80,12 @@ class Forces {
   std::vector<float> pull_x_, pull_y_;
 };
 
-// One coordinate of all points under way.
+// Optimiser state of one coordinate of all points.
 class Coordinate {
  public:
-  explicit Coordinate(size_t points) : update_(points), gain_(points) { rest(); }
+  explicit Coordinate(size_t points) : update_(points), gain_(points) { reset(); }
 
-  void rest() {
+  void reset() {
     std::fill(update_.begin(), update_.end(), 0.f);
     std::fill(gain_.begin(), gain_.end(), 1.f);
   }
@@ -94,15 +94,15 @@ class Coordinate {
     float exaggeration, inverse_total, momentum, rate;
   };
 
-  void move(std::vector<float>& place, const std::vector<float>& pull, const std::vector<float>& push,
+  void move(std::vector<float>& position, const std::vector<float>& pull, const std::vector<float>& push,
             const Step& step) {
-    constexpr float kFaster = 0.2f, kSlower = 0.8f, kLeastGain = 0.01f;
-    for (size_t i = 0; i < place.size(); ++i) {
+    constexpr float kFaster = 0.2f, kSlower = 0.8f, kMinGain = 0.01f;
+    for (size_t i = 0; i < position.size(); ++i) {
       const float slope = 4 * (step.exaggeration * pull[i] - step.inverse_total * push[i]);
       const float gain = update_[i] * slope < 0 ? gain_[i] + kFaster : gain_[i] * kSlower;
-      gain_[i] = std::max(gain, kLeastGain);
+      gain_[i] = std::max(gain, kMinGain);
       update_[i] = step.momentum * update_[i] - step.rate * gain_[i] * slope;
-      place[i] += update_[i];
+      position[i] += update_[i];
     }
   }
 
@@ -125,8 +125,8 @@ double divergence(const Affinities& affinities, const Places& places, double tot
 }  // namespace
 
 double learning_rate(const TsneOptions& options, int64_t points) {
-  constexpr double kLeast = 50;
-  return options.rate > 0 ? options.rate : std::max(static_cast<double>(points) / options.exaggeration / 4, kLeast);
+  constexpr double kMinRate = 50;
+  return options.rate > 0 ? options.rate : std::max(static_cast<double>(points) / options.exaggeration / 4, kMinRate);
 }
 
 double descend(const Affinities& affinities, Places& places, const TsneOptions& options) {
@@ -136,7 +136,7 @@ double descend(const Affinities& affinities, Places& places, const TsneOptions& 
   Coordinate x(places.x.size()), y(places.y.size());
   for (int64_t iteration = 0; iteration < options.iterations; ++iteration) {
     const bool early = iteration < options.early;
-    if (iteration == options.early) x.rest(), y.rest();
+    if (iteration == options.early) x.reset(), y.reset();
     forces.compute(places);
     const Coordinate::Step step{static_cast<float>(early ? options.exaggeration : 1),
                                 static_cast<float>(1 / forces.repulsion().total()),

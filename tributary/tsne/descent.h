@@ -1,7 +1,7 @@
-// The descent of t-SNE: points of the plane move until they are neighbours as much as the affinities ask.
+// The optimisation of t-SNE: gradient descent on the positions of points in the plane.
 //
-// It minimises the divergence KL(p || q) with q_ij = w_ij / Z (tsne_repulsion.h) as scikit-learn does: plain gradient
-// descent with momentum and a gain for every coordinate, which grows while the coordinate keeps its direction.
+// Minimises KL(p || q) with q_ij = w_ij / Z (repulsion.h) like scikit-learn: gradient descent with momentum and a gain
+// per coordinate, which grows while the coordinate keeps its direction.
 #pragma once
 
 #include <vector>
@@ -15,10 +15,10 @@ struct Places {
   std::vector<float> x, y;
 };
 
-// options.rate, or its default for so many points.
+// options.rate, or its default for this number of points.
 double learning_rate(const TsneOptions& options, int64_t points);
 
-// Moves the points from where they are. Returns the divergence of where they end.
+// Optimises `places`, starting from the given positions. Returns the final KL divergence.
 double descend(const Affinities& affinities, Places& places, const TsneOptions& options);
 
 }  // namespace tributary

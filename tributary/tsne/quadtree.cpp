@@ -8,10 +8,10 @@
 namespace tributary {
 namespace {
 
-constexpr int kLevels = 22;  // of the tree: points closer than a four-millionth of the whole share a leaf
-constexpr int kDigit = 11;   // bits that a pass of the sort looks at; 2 * kLevels is a multiple of it
+constexpr int kLevels = 22;  // of the tree: points closer than 2^-22 of the whole share a leaf
+constexpr int kDigit = 11;   // bits per pass of the radix sort; divides 2 * kLevels
 
-// The bits of `v` at every other place.
+// Spreads the bits of `v` to every other position.
 uint64_t spread(uint64_t v) {
   v = (v | v << 16) & 0x0000ffff0000ffff;
   v = (v | v << 8) & 0x00ff00ff00ff00ff;
@@ -39,7 +39,7 @@ void Quadtree::build(const float* x, const float* y, int64_t points) {
   const double left = *low_x, bottom = *low_y, side = std::max(*high_x - left, *high_y - bottom);
   constexpr double kCells = (1 << kLevels) - 1;
   const double scale = side > 0 ? kCells / side : 0;
-  // What is not a number lies in the first cell.
+  // NaN is mapped to the first cell.
   const auto cell = [&](double distance) {
     return static_cast<uint64_t>(std::min(std::max(0.0, distance * scale), kCells));
   };
@@ -50,17 +50,17 @@ void Quadtree::build(const float* x, const float* y, int64_t points) {
   add_node(0, static_cast<int32_t>(points));
 }
 
-// Digit by digit from the lowest: stable, so equal codes stay in the order of the points.
+// LSD radix sort. It is stable, so equal codes keep the order of the points.
 void Quadtree::sort_by_code() {
   spare_code_.resize(code_.size());
   spare_order_.resize(order_.size());
   for (int shift = 0; shift < 2 * kLevels; shift += kDigit) {
     const auto digit = [shift](uint64_t code) { return code >> shift & ((1u << kDigit) - 1); };
-    std::array<uint32_t, (1u << kDigit) + 1> place{};
-    for (const uint64_t code : code_) ++place[digit(code) + 1];
-    std::partial_sum(place.begin(), place.end(), place.begin());
+    std::array<uint32_t, (1u << kDigit) + 1> offset{};
+    for (const uint64_t code : code_) ++offset[digit(code) + 1];
+    std::partial_sum(offset.begin(), offset.end(), offset.begin());
     for (size_t i = 0; i < code_.size(); ++i) {
-      const uint32_t to = place[digit(code_[i])]++;
+      const uint32_t to = offset[digit(code_[i])]++;
       spare_code_[to] = code_[i];
       spare_order_[to] = order_[i];
     }
@@ -100,7 +100,7 @@ Quadtree::Box Quadtree::fill_leaf(QuadNode& node) const {
 
 Quadtree::Box Quadtree::add_children(QuadNode& node) {
   const auto first_child = static_cast<int32_t>(nodes_.size());
-  // Down to the first level at which the points part: a node has two children at least.
+  // Skips to the first level at which the points split, so that a node has at least two children.
   const int shift = (std::bit_width(code_[node.begin] ^ code_[node.end - 1]) - 1) / 2 * 2;
   Box box{};
   for (int32_t first = node.begin; first < node.end;) {

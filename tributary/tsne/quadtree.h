@@ -1,8 +1,8 @@
-// A quadtree over points of the plane: crowds of points by their mean, from all of them down to a few.
+// A quadtree over points in the plane, with the mean and variance of every node.
 //
-// Seen from afar a crowd acts like as many points at its mean, which makes the work of n points upon n points one of
-// n log n (Barnes and Hut, Nature 1986). Points are sorted along a Z-shaped curve, in which every cell of the tree is a
-// range; nodes lie in the order of a walk that visits parents before children, so that a walk is a loop.
+// From a distance, the points of a node act like as many points at their mean, which reduces n-body interactions to
+// O(n log n) (Barnes and Hut, Nature 1986). Points are sorted in Z-order (Morton codes), in which every cell is a
+// contiguous range. Nodes are stored in depth-first order, so that a traversal is a loop.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 namespace tributary {
 
 struct QuadNode {
-  float x = 0, y = 0;          // the mean of its points
-  float variance = 0;          // the mean square of their distances from it
-  float size = 0;              // the longer side of the box around them, which is smaller than the cell
-  int32_t begin = 0, end = 0;  // which they are, in the tree's order
-  int32_t next = 0;            // the node behind all those below this one; a leaf's own successor
+  float x = 0, y = 0;          // mean of the points
+  float variance = 0;          // mean squared distance from it
+  float size = 0;              // longer side of the bounding box
+  int32_t begin = 0, end = 0;  // range of the points, in the tree's order
+  int32_t next = 0;            // the node after this subtree
 
   int32_t count() const { return end - begin; }
 };
 
 class Quadtree {
  public:
-  static constexpr int32_t kLeaf = 32;  // a node of at most so many points has no children
+  static constexpr int32_t kLeaf = 32;  // maximum number of points of a leaf
 
-  // Builds the tree anew over points (x[i], y[i]). The same points give the same tree.
+  // Rebuilds the tree over the points (x[i], y[i]). Deterministic.
   void build(const float* x, const float* y, int64_t points);
 
-  const std::vector<QuadNode>& nodes() const { return nodes_; }  // the first is the root; empty without points
-  // The points in the tree's order: where they lie and which ones they are.
+  const std::vector<QuadNode>& nodes() const { return nodes_; }  // the root is first; empty without points
+  // The points in the tree's order: coordinates and original indices.
   const std::vector<float>& x() const { return x_; }
   const std::vector<float>& y() const { return y_; }
   const std::vector<int32_t>& order() const { return order_; }
@@ -45,7 +45,7 @@ class Quadtree {
   std::vector<QuadNode> nodes_;
   std::vector<float> x_, y_;
   std::vector<int32_t> order_, spare_order_;
-  std::vector<uint64_t> code_, spare_code_;  // places along the curve
+  std::vector<uint64_t> code_, spare_code_;  // Morton codes
 };
 
 }  // namespace tributary

@@ -1,4 +1,4 @@
-// Compiled with relaxed floating-point rules, so that the sums over sources become vector instructions.
+// Compiled with -ffast-math, so that the sums over sources are vectorised.
 #include "tributary/tsne/repulsion.h"
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 namespace tributary {
 namespace {
 
-constexpr size_t kLanes = 16;         // sources at a time, on the widest processors
-constexpr int64_t kTargetsAPart = 8;  // lists of targets: enough work to be worth handing out
+constexpr size_t kLanes = 16;           // of the widest vector instructions
+constexpr int64_t kTargetsPerPart = 8;  // enough work for a thread
 
 struct Push {
   float x, y, weight;
 };
 
-// Sums of w^2 (y - y_j) and of w over all sources.
+// The sums of w^2 (y - y_j) and of w over all sources.
 TRIBUTARY_CLONES Push push_on(float x, float y, const float* source_x, const float* source_y, const float* count,
                               const float* variance, size_t sources) {
   Push sum{};
@@ -35,16 +35,16 @@ float square(float value) {
   return value * value;
 }
 
-// From a value to the interval [low, high].
+// The distance of a value from the interval [low, high].
 float gap(float value, float low, float high) {
   return std::max({0.f, low - value, value - high});
 }
 
 }  // namespace
 
-void Repulsion::Sources::add(const QuadNode& crowd) {
-  add(crowd.x, crowd.y, static_cast<float>(crowd.count()));
-  variance.back() = crowd.variance;
+void Repulsion::Sources::add(const QuadNode& node) {
+  add(node.x, node.y, static_cast<float>(node.count()));
+  variance.back() = node.variance;
 }
 
 void Repulsion::Sources::add(float at_x, float at_y, float points) {
@@ -61,7 +61,7 @@ void Repulsion::Sources::clear() {
   variance.clear();
 }
 
-// With sources that count as no point, so that no loop over single ones remains.
+// Pads with sources of count 0, so that vectorised loops have no remainder.
 void Repulsion::Sources::fill_lanes() {
   while (x.size() % kLanes != 0) add(0, 0, 0);
 }
@@ -80,7 +80,7 @@ void Repulsion::place(const float* x, const float* y) {
   const auto& nodes = tree_.nodes();
   for (int32_t leaf = 0; leaf < static_cast<int32_t>(nodes.size()); ++leaf) {
     if (nodes[leaf].next != leaf + 1) continue;
-    // More than a leaf holds are points that all but coincide.
+    // A leaf exceeds kLeaf only if its points nearly coincide.
     for (int32_t first = nodes[leaf].begin; first < nodes[leaf].end; first += Quadtree::kLeaf)
       targets_.push_back({first, std::min(first + Quadtree::kLeaf, nodes[leaf].end)});
   }
@@ -91,25 +91,25 @@ void Repulsion::place(const float* x, const float* y) {
 }
 
 int64_t Repulsion::parts() const {
-  return (static_cast<int64_t>(targets_.size()) + kTargetsAPart - 1) / kTargetsAPart;
+  return (static_cast<int64_t>(targets_.size()) + kTargetsPerPart - 1) / kTargetsPerPart;
 }
 
 void Repulsion::compute(int64_t part) {
-  Sources seen;
-  const auto first = static_cast<size_t>(part * kTargetsAPart);
-  for (size_t t = first; t < std::min(first + kTargetsAPart, targets_.size()); ++t) {
-    if (!by_pairs_) see(targets_[t], seen);
-    push(targets_[t], by_pairs_ ? all_ : seen);
+  Sources listed;
+  const auto first = static_cast<size_t>(part * kTargetsPerPart);
+  for (size_t t = first; t < std::min(first + kTargetsPerPart, targets_.size()); ++t) {
+    if (!by_pairs_) list_sources(targets_[t], listed);
+    push(targets_[t], by_pairs_ ? all_ : listed);
   }
 }
 
 double Repulsion::total() const {
-  constexpr double kLeast = 1e-9;  // where points are so far apart that nothing is left of their weights
-  return std::max(std::accumulate(weight_.begin(), weight_.end(), 0.0), kLeast);
+  constexpr double kMinTotal = 1e-9;  // if points are so far apart that their weights vanish
+  return std::max(std::accumulate(weight_.begin(), weight_.end(), 0.0), kMinTotal);
 }
 
-// Lists what all of the targets may see alike. The targets themselves are in it, as single points.
-void Repulsion::see(const Targets& targets, Sources& sources) const {
+// Builds the interaction list shared by all targets. It includes the targets themselves, as single points.
+void Repulsion::list_sources(const Targets& targets, Sources& sources) const {
   const auto& nodes = tree_.nodes();
   const auto [low_x, high_x] = std::minmax_element(tree_.x().begin() + targets.first, tree_.x().begin() + targets.last);
   const auto [low_y, high_y] = std::minmax_element(tree_.y().begin() + targets.first, tree_.y().begin() + targets.last);
@@ -117,9 +117,9 @@ void Repulsion::see(const Targets& targets, Sources& sources) const {
   for (int32_t n = 0; n < static_cast<int32_t>(nodes.size());) {
     const QuadNode& node = nodes[n];
     const float distance2 = square(gap(node.x, *low_x, *high_x)) + square(gap(node.y, *low_y, *high_y));
-    const bool among = node.begin <= targets.first && targets.last <= node.end;
-    // Points at one place are a point that counts as several, even among themselves.
-    if (node.size == 0 || (!among && square(node.size) <= angle2_ * distance2)) {
+    const bool inside = node.begin <= targets.first && targets.last <= node.end;
+    // Coinciding points are one source with their count, even for themselves.
+    if (node.size == 0 || (!inside && square(node.size) <= angle2_ * distance2)) {
       sources.add(node);
       n = node.next;
       continue;
@@ -138,7 +138,7 @@ void Repulsion::push(const Targets& targets, const Sources& sources) {
     const int32_t point = tree_.order()[i];
     push_x_[point] = sum.x;
     push_y_[point] = sum.y;
-    weight_[point] = sum.weight - 1;  // the point has met itself, with weight 1 and no push
+    weight_[point] = sum.weight - 1;  // without the point itself, which has weight 1 and no force
   }
 }
 

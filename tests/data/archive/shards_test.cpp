@@ -1,4 +1,4 @@
-// Pictures from tar shards, through the same doors as from folders.
+// Loading pictures from tar shards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ LoadOptions small(int threads = 2) {
   return options;
 }
 
-// A PNG of one colour, of its own size, so that a picture can be told by its first red value.
+// A PNG of one colour. Its red value identifies the picture.
 std::string png_of(int red) {
   return test::text_of(test::encode_png(test::plain_picture(4 + red % 5, 7, static_cast<uint8_t>(red), 1, 2)));
 }
@@ -53,12 +53,12 @@ std::vector<uint8_t> all_pixels(const ImageSet& set) {
 }
 
 template <typename Call>
-void expect_refused(Call call, const Strings& parts) {
+void expect_rejected(Call call, const Strings& parts) {
   const std::string message = test::message_of<InputError>(call);
   for (const std::string& part : parts) EXPECT_THAT(message, HasSubstr(part));
 }
 
-TEST(Shards, ComeInTheOrderOfTheirNamesAndWithin) {
+TEST(Shards, AreSortedByName) {
   const TempDir dir;
   dir.write("s/b.tar", tar_of({{"x/2.png", png_of(2)}, {"x/1.PNG", png_of(1)}}));
   dir.write("s/a.tar", tar_of({{"./9.png", png_of(9)}, {"notes.txt", "x"}, {"9.seg.png", "a mask"}, {"._9.png", "x"}}));
@@ -70,20 +70,20 @@ TEST(Shards, ComeInTheOrderOfTheirNamesAndWithin) {
   }
 }
 
-TEST(Shards, MayBeOneFileOrARowOfNumbers) {
+TEST(Shards, CanBeOneFileOrARange) {
   const TempDir dir;
   for (int i = 8; i < 12; ++i) dir.write(fmt::format("s-{:03}.tar", i), tar_of({{"a.png", png_of(i)}}));
   EXPECT_EQ(reds(load_images(dir / "s-009.tar", small())), (std::vector<int>{9}));
   EXPECT_EQ(reds(load_images(dir / "s-{009..011}.tar", small())), (std::vector<int>{9, 10, 11}));
-  EXPECT_EQ(shard_files(dir / "s-{008..10}.tar").size(), 3u) << "zeros in front of one number count for both";
-  expect_refused([&] { load_images(dir / "s-{009..013}.tar", small()); }, {dir / "s-012.tar does not exist"});
-  expect_refused([&] { load_images(dir / "s-{011..009}.tar", small()); }, {"count upwards"});
-  expect_refused([&] { load_images(dir / "s-{0..999999999}.tar", small()); }, {"at most 100000 files"});
-  expect_refused([&] { load_images(dir / "s-{a..b}.tar", small()); }, {"does not exist"});
-  EXPECT_EQ(kind_of_path(dir.write("renamed", tar_of({{"a.png", png_of(1)}}))), PathKind::kShards) << "by its bytes";
+  EXPECT_EQ(shard_files(dir / "s-{008..10}.tar").size(), 3u) << "leading zeros of one number apply to both";
+  expect_rejected([&] { load_images(dir / "s-{009..013}.tar", small()); }, {dir / "s-012.tar does not exist"});
+  expect_rejected([&] { load_images(dir / "s-{011..009}.tar", small()); }, {"ascending range"});
+  expect_rejected([&] { load_images(dir / "s-{0..999999999}.tar", small()); }, {"at most 100000 files"});
+  expect_rejected([&] { load_images(dir / "s-{a..b}.tar", small()); }, {"does not exist"});
+  EXPECT_EQ(kind_of_path(dir.write("renamed", tar_of({{"a.png", png_of(1)}}))), PathKind::kShards) << "by content";
 }
 
-TEST(Shards, AreNotABackupAmongClassFolders) {
+TEST(Shards, IgnoreABackupAmongClassFolders) {
   const TempDir dir;
   dir.write("backup.tar", tar_of({{"a.png", png_of(1)}}));
   dir.write("mug/a.png", png_of(2));
@@ -91,7 +91,7 @@ TEST(Shards, AreNotABackupAmongClassFolders) {
   EXPECT_EQ(reds(load_images(dir.path(), small())), (std::vector<int>{2}));
 }
 
-TEST(Shards, HoldTheSamePicturesAsAFolder) {
+TEST(Shards, YieldTheSamePicturesAsAFolder) {
   const TempDir dir;
   Files files;
   for (int i = 0; i < 30; ++i) {
@@ -113,30 +113,30 @@ TEST(Shards, HoldTheSamePicturesAsAFolder) {
   EXPECT_EQ(all_pixels(subset(set, {29, 3, 14})), subset(folder, {29, 3, 14}).pixels);
 }
 
-TEST(Shards, MayHoldRawPixels) {
+TEST(Shards, CanContainRawPixels) {
   const TempDir dir;
   const Picture picture = test::sample_picture(6, 6);
   const std::string path = dir.write("a.tar", tar_of({{"a.ppm", test::text_of(encode_ppm(picture))}}));
   EXPECT_EQ(load_images(path, small()).pixels, picture.rgb);
-  expect_refused(
+  expect_rejected(
       [&] {
         load_images(dir.write("b.tar", tar_of({{"a.png", test::text_of(encode_ppm(picture))}})), small());
       },
       {"b.tar/a.png", "not a JPEG, PNG or WebP file"});
   dir.write("folder/a.ppm", encode_ppm(picture));
-  expect_refused([&] { load_images(dir / "folder", small()); }, {"holds no pictures"});
+  expect_rejected([&] { load_images(dir / "folder", small()); }, {"holds no pictures"});
 }
 
-TEST(Shards, HaveLabelsByNumberAndByName) {
+TEST(Shards, HaveLabelsByIndexAndByName) {
   const TempDir dir;
   const std::string numbered =
       dir.write("n.tar", tar_of({{"1.png", png_of(1)}, {"2.png", png_of(2)}, {"2.cls", " 0\n"}, {"1.cls", "2"}}));
   const LabelledImages set = load_labelled(numbered, small());
-  EXPECT_EQ(set.labels.values, (std::vector<int64_t>{2, 0})) << "wherever a label lies";
+  EXPECT_EQ(set.labels.values, (std::vector<int64_t>{2, 0})) << "labels in any order";
   EXPECT_EQ(set.labels.classes, (Strings{"0", "1", "2"}));
   EXPECT_EQ(set.images.names, load_images(numbered, small()).names);
   EXPECT_EQ(load_labelled(numbered, small(), {"a", "b", "c", "d"}).labels.classes.size(), 4u);
-  expect_refused(
+  expect_rejected(
       [&] {
         load_labelled(numbered, small(), {"a", "b"});
       },
@@ -147,15 +147,15 @@ TEST(Shards, HaveLabelsByNumberAndByName) {
   EXPECT_EQ(load_labelled(named, small()).labels.classes, (Strings{"mug", "bike"}));
   EXPECT_EQ(load_labelled(named, small(), {"bike", "mug"}).labels.values, (std::vector<int64_t>{1}))
       << "in the model's order";
-  expect_refused(
+  expect_rejected(
       [&] {
         load_labelled(named, small(), {"bike", "pen"});
       },
       {"has 2 classes but the model knows 2 classes; missing: pen; unknown to the model: mug"});
-  EXPECT_EQ(load_images(named, small()).size(), 1) << "the names are no picture";
+  EXPECT_EQ(load_images(named, small()).size(), 1) << "class names are not a picture";
 }
 
-TEST(Shards, RefuseLabelsThatAreNone) {
+TEST(Shards, RejectInvalidLabels) {
   const TempDir dir;
   const std::string png = png_of(1);
   const struct {
@@ -163,49 +163,49 @@ TEST(Shards, RefuseLabelsThatAreNone) {
     Files files;
     const char* part;
   } cases[] = {
-      {"letters", {{"1.png", png}, {"1.cls", "mug"}}, "1.cls holds 'mug' instead of the number of a class"},
+      {"letters", {{"1.png", png}, {"1.cls", "mug"}}, "1.cls holds 'mug' instead of a class index"},
       {"nothing", {{"1.png", png}, {"1.cls", "\n"}}, "1.cls holds ''"},
       {"negative", {{"1.png", png}, {"1.cls", "-1"}}, "1.cls holds '-1'"},
       {"control characters", {{"1.png", png}, {"1.cls", "\x1b[2J"}}, "holds '?[2J'"},
       {"long", {{"1.png", png}, {"1.cls", std::string(65, '1')}}, "1.cls has 65 bytes"},
-      {"large", {{"1.png", png}, {"1.cls", "99999999999999999999"}}, "at most 1000000 classes"},
+      {"large", {{"1.png", png}, {"1.cls", "99999999999999999999"}}, "the limit is 1000000 classes"},
       {"missing", {{"1.png", png}, {"2.png", png}, {"1.cls", "0"}}, "2.png has no label"},
-      {"twice", {{"1.png", png}, {"1.cls", "0"}, {"1.cls", "1"}}, "1.cls is there twice"},
+      {"twice", {{"1.png", png}, {"1.cls", "0"}, {"1.cls", "1"}}, "1.cls occurs twice"},
       {"beyond the names", {{"__classes__", "mug\n"}, {"1.png", png}, {"1.cls", "1"}}, "the shards name 1 classes"},
       {"a name twice", {{"__classes__", "mug\nmug\n"}, {"1.png", png}, {"1.cls", "0"}}, "line 2 of __classes__"},
       {"an empty name", {{"__classes__", "mug\n\npen"}, {"1.png", png}, {"1.cls", "0"}}, "line 2 of __classes__"},
-      {"no names", {{"__classes__", ""}, {"1.png", png}, {"1.cls", "0"}}, "names no classes"},
+      {"no names", {{"__classes__", ""}, {"1.png", png}, {"1.cls", "0"}}, "__classes__ is empty"},
       {"names twice", {{"__classes__", "a"}, {"__classes__", "a"}}, "__classes__ twice"},
   };
   for (const auto& [what, files, part] : cases) {
     SCOPED_TRACE(what);
     const std::string path = dir.write("bad.tar", tar_of(files));
-    expect_refused([&] { load_labelled(path, small()); }, {path, part});
+    expect_rejected([&] { load_labelled(path, small()); }, {path, part});
     if (files[0].second != png) continue;
-    EXPECT_GE(load_images(path, small()).size(), 1) << "who adapts never looks at labels";
+    EXPECT_GE(load_images(path, small()).size(), 1) << "labels are ignored in adaptation";
   }
   dir.write("two/a.tar", tar_of({{"__classes__", "mug"}, {"1.png", png}, {"1.cls", "0"}}));
   dir.write("two/b.tar", tar_of({{"__classes__", "pen"}, {"1.png", png}, {"1.cls", "0"}}));
-  expect_refused([&] { load_labelled(dir / "two", small()); }, {"a.tar", "b.tar", "do not name the same classes"});
+  expect_rejected([&] { load_labelled(dir / "two", small()); }, {"a.tar", "b.tar", "have different classes"});
 }
 
-TEST(Shards, RefuseTwoPicturesOfOneKeyAndNone) {
+TEST(Shards, RejectDuplicateKeysAndMissingPictures) {
   const TempDir dir;
   for (const Files& files : {Files{{"1.png", png_of(1)}, {"1.jpg", "x"}},
                              Files{{"1.png", png_of(1)}, {"2.png", png_of(2)}, {"1.png", png_of(3)}}})
-    expect_refused([&] { load_images(dir.write("a.tar", tar_of(files)), small()); },
-                   {"a.tar: 1.", "is the second picture of its sample"});
-  expect_refused(
+    expect_rejected([&] { load_images(dir.write("a.tar", tar_of(files)), small()); },
+                    {"a.tar: 1.", "is the second picture of its sample"});
+  expect_rejected(
       [&] {
         load_images(dir.write("a.tar", tar_of({{"1.txt", "x"}, {"noending", "x"}})), small());
       },
       {dir / "a.tar", "holds no pictures"});
   dir.write("s/a.tar", tar_of({{"1.png", png_of(1)}}));
   dir.write("s/b.tar", tar_of({{"1.png", png_of(2)}}));
-  EXPECT_EQ(load_images(dir / "s", small()).size(), 2) << "a key belongs to its shard";
+  EXPECT_EQ(load_images(dir / "s", small()).size(), 2) << "keys are per shard";
 }
 
-TEST(Shards, SetBadPicturesAside) {
+TEST(Shards, SkipUnreadablePictures) {
   const TempDir dir;
   Files files;
   for (int i = 0; i < 20; ++i) files.emplace_back(fmt::format("{}.png", i), i == 7 ? "no picture" : png_of(i));
@@ -216,7 +216,7 @@ TEST(Shards, SetBadPicturesAside) {
   EXPECT_EQ(bad[0].path, path + "/7.png");
 }
 
-TEST(Shards, SayThatTheyWereChangedWhileTheyAreRead) {
+TEST(Shards, DetectChangesDuringARun) {
   const TempDir dir;
   const std::string path = dir.write("a.tar", tar_of({{"1.png", png_of(1)}, {"2.png", png_of(2)}}));
   LoadOptions streamed = small();
@@ -226,7 +226,7 @@ TEST(Shards, SayThatTheyWereChangedWhileTheyAreRead) {
   EXPECT_THAT(test::message_of<WorkError>([&] { all_pixels(set); }), HasSubstr(path + " was changed"));
 }
 
-TEST(Shards, MayBeMoreThanFilesCanBeOpen) {
+TEST(Shards, CanExceedTheLimitOfOpenFiles) {
   const TempDir dir;
   for (int i = 0; i < 230; ++i) dir.write(fmt::format("s/{:03}.tar", i), tar_of({{"a.png", png_of(i)}}));
   LoadOptions streamed = small(4);
@@ -234,11 +234,11 @@ TEST(Shards, MayBeMoreThanFilesCanBeOpen) {
   const ImageSet set = load_images(dir / "s", streamed);
   const auto open = std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
   EXPECT_LT(open, 150);
-  EXPECT_TRUE(std::is_sorted(set.names.begin(), set.names.end())) << "whatever the folder's own order is";
+  EXPECT_TRUE(std::is_sorted(set.names.begin(), set.names.end())) << "independent of the folder's order";
   EXPECT_EQ(all_pixels(set), load_images(dir / "s", small()).pixels);
 }
 
-TEST(Ppm, IsReadAsItIsWritten) {
+TEST(Ppm, RoundTrips) {
   const Picture picture = test::sample_picture(5, 9);
   const Picture again = decode_ppm(encode_ppm(picture), {});
   EXPECT_EQ(again.height, 5);
@@ -246,7 +246,7 @@ TEST(Ppm, IsReadAsItIsWritten) {
   EXPECT_EQ(again.rgb, picture.rgb);
 }
 
-TEST(Ppm, RefusesEveryOtherHeader) {
+TEST(Ppm, RejectsOtherHeaders) {
   const std::string pixels(12, 'p');
   for (const std::string& bad :
        {std::string(), std::string("P6"), "P5\n2 2\n255\n" + pixels, "P6\n2 2\n65535\n" + pixels,

@@ -43,7 +43,7 @@ std::string repeated(const std::string& text, int times) {
   return result;
 }
 
-TEST(TarFile, ReadsWhatPythonWritesInAllThreeForms) {
+TEST(TarFile, ReadsAllThreeFormatsOfPython) {
   const auto python = test::python_with("tarfile");
   if (!python) GTEST_SKIP() << "skipped: no python3";
   const TempDir dir;
@@ -60,7 +60,7 @@ TEST(TarFile, ReadsWhatPythonWritesInAllThreeForms) {
   EXPECT_EQ(files_of(TarFile(dir / "gnu.tar")), all);
 }
 
-TEST(TarFile, ReadsWhatGnuTarWrites) {
+TEST(TarFile, ReadsGnuTar) {
   const TempDir dir;
   if (std::system("tar --version 2>/dev/null | grep -q GNU") != 0) GTEST_SKIP() << "skipped: no GNU tar";
   const std::string long_name = repeated("deep/", 30) + repeated("n", 120) + ".jpg";
@@ -81,7 +81,7 @@ TEST(TarFile, ReadsWhatGnuTarWrites) {
   }
 }
 
-TEST(TarFile, IsReadFromAnyThreadOpenOrNot) {
+TEST(TarFile, IsReadFromAnyThread) {
   const TempDir dir;
   Files files;
   for (int i = 0; i < 50; ++i) files.emplace_back(fmt::format("{}.jpg", i), counted(static_cast<size_t>(i * 97)));
@@ -99,7 +99,7 @@ TEST(TarFile, IsReadFromAnyThreadOpenOrNot) {
   }
 }
 
-TEST(TarFile, SaysSoWhenItWasChanged) {
+TEST(TarFile, DetectsChanges) {
   const TempDir dir;
   const std::string path = dir.write("a.tar", tar_of({{"a.jpg", "x"}}));
   const TarFile file(path);
@@ -107,20 +107,20 @@ TEST(TarFile, SaysSoWhenItWasChanged) {
   EXPECT_THAT(test::message_of<WorkError>([&] { file.read(512, 1); }), AllOf(HasSubstr(path), HasSubstr("changed")));
 }
 
-TEST(TarFile, TakesNumbersAsGnuWritesLargeOnes) {
+TEST(TarFile, ReadsBinaryNumbersOfGnuTar) {
   const TempDir dir;
   const std::string size("\x80\0\0\0\0\0\0\0\0\0\0\x03", 12);
   const std::string bytes = test::changed_header("a.jpg", 0, 124, size) + test::padded("abc") + tar_end();
   EXPECT_EQ(files_of(TarFile(dir.write("a.tar", bytes))), (Files{{"a.jpg", "abc"}}));
 }
 
-TEST(TarFile, TakesAFolderOfOldTarForAFolder) {
+TEST(TarFile, ReadsFoldersOfOldArchives) {
   const TempDir dir;
   EXPECT_EQ(files_of(TarFile(dir.write("a.tar", tar_of({{"old/", ""}, {"old/a.jpg", "x"}})))),
             (Files{{"old/a.jpg", "x"}}));
 }
 
-TEST(TarFile, TakesSizeAndNameFromPax) {
+TEST(TarFile, ReadsSizeAndNameFromPax) {
   const TempDir dir;
   const std::string records = pax_record("size", "3") + pax_record("comment", "=\n=") + pax_record("path", "p.jpg");
   const std::string bytes = tar_member("x", records, 'x') + tar_header("a.jpg", 0, TarWritten::kRegular) +
@@ -128,7 +128,7 @@ TEST(TarFile, TakesSizeAndNameFromPax) {
   EXPECT_EQ(files_of(TarFile(dir.write("a.tar", bytes))), (Files{{"p.jpg", "abc"}, {"b.jpg", "de"}}));
 }
 
-TEST(TarFile, RefusesWhatIsDamagedOrNoPlainFile) {
+TEST(TarFile, RejectsDamagedArchives) {
   const TempDir dir;
   const std::string good = tar_member("good.jpg", "0123456789");
   std::string flipped = good + tar_member("a.jpg", "x");
@@ -141,9 +141,9 @@ TEST(TarFile, RefusesWhatIsDamagedOrNoPlainFile) {
   } cases[] = {
       {"nothing", "", "is empty"},
       {"text", std::string(2000, 'x'), "is not a tar archive"},
-      {"no end", good, "without the mark of its end"},
-      {"cut in the content", good.substr(0, 520), "good.jpg needs 10 bytes, 8 are left"},
-      {"cut in a header", good + good.substr(0, 100), "without the mark of its end"},
+      {"no end", good, "has no end marker"},
+      {"truncated content", good.substr(0, 520), "good.jpg needs 10 bytes, 8 are left"},
+      {"truncated header", good + good.substr(0, 100), "has no end marker"},
       {"a flipped bit", flipped + tar_end(), "at byte 1024 has a wrong checksum"},
       {"size beyond the file", tar_header("a.jpg", int64_t{1} << 32, TarWritten::kRegular) + tar_end(),
        "a.jpg needs 4,294,967,296 bytes, 1,024 are left"},
@@ -155,12 +155,12 @@ TEST(TarFile, RefusesWhatIsDamagedOrNoPlainFile) {
       {"absolute", tar_of({{"/etc/a.jpg", "x"}}), "leads outside (/etc/a.jpg)"},
       {"control characters", tar_of({{"a\x1b[2J.jpg", "x"}}), "control characters (a?[2J.jpg)"},
       {"no name", tar_of({{"", "x"}}), "without a name"},
-      {"two archives", tar_of({{"a.jpg", "x"}}) + tar_of({{"b.jpg", "x"}}), "goes on behind its end"},
+      {"two archives", tar_of({{"a.jpg", "x"}}) + tar_of({{"b.jpg", "x"}}), "has data after its end"},
       {"sparse of GNU", tar_member("a.jpg", "x", 'S') + tar_end(), "a.jpg is a sparse file"},
       {"sparse of pax", pax(pax_record("GNU.sparse.major", "1")) + tar_end(), "is sparse"},
-      {"part of an archive", tar_member("a.jpg", "x", 'M') + tar_end(), "began in another archive"},
-      {"unknown kind", tar_member("a.jpg", "x", '\x01') + tar_end(), "of a kind we do not know (?)"},
-      {"link with content", tar_member("a.jpg", "x", '2') + tar_end(), "is no file but has 1 bytes"},
+      {"part of an archive", tar_member("a.jpg", "x", 'M') + tar_end(), "starts in another archive"},
+      {"unknown kind", tar_member("a.jpg", "x", '\x01') + tar_end(), "has the unknown type ?"},
+      {"link with content", tar_member("a.jpg", "x", '2') + tar_end(), "is not a regular file but has 1 bytes"},
       {"pax without length", pax("path=a\n") + tar_end(), "additional header at byte 0 is damaged"},
       {"pax of another length", pax("99 path=a\n") + tar_end(), "is damaged"},
       {"pax without a key", pax("5 =a\n") + tar_end(), "is damaged"},
@@ -168,7 +168,7 @@ TEST(TarFile, RefusesWhatIsDamagedOrNoPlainFile) {
       {"pax size in words", pax(pax_record("size", "big")) + tar_end(), "is damaged"},
       {"pax size beyond the file", pax(pax_record("size", "99999999999")) + tar_end(), "needs 99,999,999,999 bytes"},
       {"pax size beyond 63 bits", pax(pax_record("size", "99999999999999999999")) + tar_end(), "is damaged"},
-      {"pax for all", tar_member("x", pax_record("path", "a"), 'g') + tar_end(), "names or sizes all files"},
+      {"pax for all", tar_member("x", pax_record("path", "a"), 'g') + tar_end(), "sets the name or size of all files"},
       {"endless name", tar_member("x", std::string(70'000, 'n'), 'L') + tar_end(), "more than 65536"},
   };
   for (const auto& [what, bytes, part] : cases) {

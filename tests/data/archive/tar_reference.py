@@ -1,13 +1,13 @@
-"""Python's tarfile as the other side of our reader and writer.
+"""Writes archives for our reader, and reads those of our writer, with Python's tarfile.
 
     tar_reference.py write FOLDER     ustar.tar, pax.tar and gnu.tar, with folders and links among the files
-    tar_reference.py read ARCHIVE OUT a line a file: its name, a tab, its bytes in hexadecimal
+    tar_reference.py read ARCHIVE OUT one line per file: name, tab, bytes in hexadecimal
 """
 import io
 import sys
 import tarfile
 
-LONG = "deep/" * 30 + "name.jpg"  # more than the 100 bytes that a header has for it, less than ustar's 255
+LONG = "deep/" * 30 + "name.jpg"  # longer than a header's 100 bytes, shorter than ustar's 255
 LONGER = "deep/" * 60 + "name.jpg"
 PICTURES = {"a.jpg": 0, "folder/b.png": 511, "folder/b.cls": 512, LONG: 513}
 
@@ -27,7 +27,7 @@ def write(folder):
             for path, size in files.items():
                 info = tarfile.TarInfo(path)
                 info.size = size
-                info.mtime = 1.5  # a fraction makes pax write a record of its own
+                info.mtime = 1.5  # a fraction needs a pax record
                 archive.addfile(info, io.BytesIO(bytes(i % 251 for i in range(size))))
 
 

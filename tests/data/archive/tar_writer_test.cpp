@@ -15,8 +15,8 @@ namespace {
 
 using test::TempDir;
 
-// A short name, the longest that needs no pax, one byte more, one that pax writes with a longer length of its own, and
-// one that is not ASCII.
+// A short name, the longest one without pax, one byte more, one whose pax length has an additional digit, and one that
+// is not ASCII.
 const std::vector<std::string>& names() {
   static const std::vector<std::string> all = {"a.jpg", std::string(96, 'b') + ".jpg", std::string(97, 'c') + ".jpg",
                                                std::string(988, 'd') + ".jpg", "größe.jpg"};
@@ -32,12 +32,12 @@ std::string write(const TempDir& dir) {
   for (size_t i = 0; i < names().size(); ++i) writer.add(names()[i], std::string_view(content(i)));
   writer.finish();
   EXPECT_FALSE(std::filesystem::exists(dir / "a.tar"));
-  writer.place();
+  writer.commit();
   EXPECT_EQ(static_cast<int64_t>(std::filesystem::file_size(dir / "a.tar")), writer.size());
   return dir / "a.tar";
 }
 
-TEST(TarWriter, WritesWhatWeRead) {
+TEST(TarWriter, RoundTrips) {
   const TempDir dir;
   const TarFile file(write(dir));
   size_t i = 0;
@@ -48,7 +48,7 @@ TEST(TarWriter, WritesWhatWeRead) {
   EXPECT_EQ(i, names().size());
 }
 
-TEST(TarWriter, WritesWhatPythonReads) {
+TEST(TarWriter, PythonReadsIt) {
   const auto python = test::python_with("tarfile");
   if (!python) GTEST_SKIP() << "skipped: no python3";
   const TempDir dir;
@@ -62,21 +62,21 @@ TEST(TarWriter, WritesWhatPythonReads) {
   EXPECT_EQ(test::text_of(test::read_bytes(dir / "read.txt")), expected);
 }
 
-TEST(TarWriter, WritesWhatGnuTarReads) {
+TEST(TarWriter, GnuTarReadsIt) {
   if (std::system("tar --version 2>/dev/null | grep -q GNU") != 0) GTEST_SKIP() << "skipped: no GNU tar";
   const TempDir dir;
   TarWriter writer(dir / "a.tar");
   writer.add("folder/" + std::string(120, 'n') + ".jpg", std::string_view("long"));
   writer.add("b.jpg", std::string_view(content(3)));
   writer.finish();
-  writer.place();
+  writer.commit();
   const std::string command = "cd " + test::shell_quoted(dir.path()) + " && tar -xf a.tar 2>err && ! [ -s err ]";
   ASSERT_EQ(std::system(command.c_str()), 0) << "GNU tar warned or failed";
   EXPECT_EQ(test::text_of(test::read_bytes(dir / ("folder/" + std::string(120, 'n') + ".jpg"))), "long");
   EXPECT_EQ(test::text_of(test::read_bytes(dir / "b.jpg")), content(3));
 }
 
-TEST(TarWriter, WritesTheSameBytesAgainAndNothingHalf) {
+TEST(TarWriter, IsDeterministicAndAtomic) {
   const TempDir one, two, none;
   EXPECT_EQ(test::read_bytes(write(one)), test::read_bytes(write(two)));
   {

@@ -22,16 +22,16 @@ uint64_t fnv1a(const std::vector<uint8_t>& bytes) {
 }
 
 // Means over the pixels of 200 pictures.
-struct Look {
+struct Statistics {
   double brightness = 0;  // 0..255, mean of the channels
   double colour = 0;      // largest channel minus smallest
   double step = 0;        // change of brightness from one pixel to the next
   double border = 0;      // brightness of the outermost ring of pixels
 };
 
-Look look_of(DigitDomain domain) {
+Statistics statistics_of(DigitDomain domain) {
   const ImageSet images = make_digits(domain, 200, 7).images;
-  Look look;
+  Statistics statistics;
   double pixels = 0;
   double ring = 0;
   for (int64_t i = 0; i < images.size(); ++i) {
@@ -41,23 +41,24 @@ Look look_of(DigitDomain domain) {
       const int y = at / images.width;
       const int x = at % images.width;
       const double bright = (rgb[0] + rgb[1] + rgb[2]) / 3.0;
-      look.brightness += bright;
-      look.colour += std::max({rgb[0], rgb[1], rgb[2]}) - std::min({rgb[0], rgb[1], rgb[2]});
-      if (x > 0) look.step += std::fabs(bright - before);
+      statistics.brightness += bright;
+      statistics.colour += std::max({rgb[0], rgb[1], rgb[2]}) - std::min({rgb[0], rgb[1], rgb[2]});
+      if (x > 0) statistics.step += std::fabs(bright - before);
       if (x == 0 || y == 0 || x == images.width - 1 || y == images.height - 1) {
-        look.border += bright;
+        statistics.border += bright;
         ++ring;
       }
       before = bright;
       ++pixels;
     }
   }
-  return {look.brightness / pixels, look.colour / pixels, look.step / pixels, look.border / ring};
+  return {statistics.brightness / pixels, statistics.colour / pixels, statistics.step / pixels,
+          statistics.border / ring};
 }
 
-TEST(Digits, AreTheSameToTheLastBitOnEveryMachine) {
-  // 50 pictures of seed 1. A difference here means that some arithmetic is not exactly rounded on this platform: a
-  // contracted multiply-add, or a function of libm. Whoever changes the drawing on purpose writes down the new values.
+TEST(Digits, AreBitwiseReproducible) {
+  // 50 pictures of seed 1. A difference means that some arithmetic is not exactly rounded on this platform: a
+  // contracted multiply-add, or a function of libm. Update the values after intended changes.
   const std::array<uint64_t, 5> expected = {0xc8d3d98f1ad7ef96, 0x051df5d2f683c372, 0xec956e88a102edd1,
                                             0x510333d358cd4aee, 0xc6bf14875831ac05};
   for (size_t i = 0; i < kDomains.size(); ++i) {
@@ -65,7 +66,7 @@ TEST(Digits, AreTheSameToTheLastBitOnEveryMachine) {
   }
 }
 
-TEST(Digits, OfASmallSetAreTheFirstOfALargeOne) {
+TEST(Digits, SmallSetsArePrefixesOfLargeOnes) {
   for (const DigitDomain domain : kDomains) {
     const LabelledImages few = make_digits(domain, 33, 5);
     const LabelledImages many = make_digits(domain, 100, 5);
@@ -76,7 +77,7 @@ TEST(Digits, OfASmallSetAreTheFirstOfALargeOne) {
   }
 }
 
-TEST(Digits, OfAnotherSeedAreOthers) {
+TEST(Digits, DependOnTheSeed) {
   for (const DigitDomain domain : kDomains) {
     const LabelledImages one = make_digits(domain, 40, 1);
     const LabelledImages two = make_digits(domain, 40, 2);
@@ -89,12 +90,12 @@ TEST(Digits, OfAnotherSeedAreOthers) {
   }
 }
 
-TEST(Digits, OfTwoDomainsHaveTheirLabelsInDifferentOrder) {
+TEST(Digits, LabelOrderDependsOnTheDomain) {
   EXPECT_NE(make_digits(DigitDomain::kSigns, 40, 1).labels.values,
             make_digits(DigitDomain::kStreet, 40, 1).labels.values);
 }
 
-TEST(Digits, AreBalancedUpToOnePicture) {
+TEST(Digits, AreBalanced) {
   for (const int64_t count : {0, 1, 10, 37, 100}) {
     const Labels labels = make_digits(DigitDomain::kPostal, count, 3).labels;
     ASSERT_EQ(static_cast<int64_t>(labels.values.size()), count);
@@ -105,7 +106,7 @@ TEST(Digits, AreBalancedUpToOnePicture) {
   }
 }
 
-TEST(Digits, ComeInRandomOrderWithinEveryTen) {
+TEST(Digits, AreShuffledWithinBlocksOfTen) {
   const std::vector<int64_t> values = make_digits(DigitDomain::kPostal, 100, 3).labels.values;
   std::set<std::vector<int64_t>> orders;
   for (auto at = values.begin(); at != values.end(); at += 10) orders.insert(std::vector<int64_t>(at, at + 10));
@@ -125,36 +126,36 @@ TEST(DigitDomains, AreFoundByName) {
   for (size_t i = 0; i < kDomains.size(); ++i) EXPECT_EQ(digit_domain(digit_domain_names()[i]), kDomains[i]);
 }
 
-TEST(DigitDomains, AnUnknownNameIsAnsweredWithTheKnownOnes) {
+TEST(DigitDomains, UnknownNamesAreErrorsThatListTheKnownOnes) {
   try {
     digit_domain("mnist");
     FAIL() << "no error";
   } catch (const InputError& error) {
     EXPECT_STREQ(error.what(),
-                 "there is no digit domain 'mnist'; choose one of handwriting, postal, textured, signs, street");
+                 "unknown digit domain 'mnist'; choose one of handwriting, postal, textured, signs, street");
   }
 }
 
-TEST(DigitDomains, HandwritingAndPostalAreGreyAndTheOthersInColour) {
-  EXPECT_EQ(look_of(DigitDomain::kHandwriting).colour, 0);
-  EXPECT_EQ(look_of(DigitDomain::kPostal).colour, 0);
-  EXPECT_GT(look_of(DigitDomain::kTextured).colour, 30);
-  EXPECT_GT(look_of(DigitDomain::kSigns).colour, 60);
-  const double street = look_of(DigitDomain::kStreet).colour;
+TEST(DigitDomains, OnlyHandwritingAndPostalAreGrey) {
+  EXPECT_EQ(statistics_of(DigitDomain::kHandwriting).colour, 0);
+  EXPECT_EQ(statistics_of(DigitDomain::kPostal).colour, 0);
+  EXPECT_GT(statistics_of(DigitDomain::kTextured).colour, 30);
+  EXPECT_GT(statistics_of(DigitDomain::kSigns).colour, 60);
+  const double street = statistics_of(DigitDomain::kStreet).colour;
   EXPECT_GT(street, 10);
   EXPECT_LT(street, 50);
 }
 
-TEST(DigitDomains, HandwritingLeavesAMarginAndPostalDoesNot) {
-  const Look handwriting = look_of(DigitDomain::kHandwriting);
+TEST(DigitDomains, OnlyHandwritingHasAMargin) {
+  const Statistics handwriting = statistics_of(DigitDomain::kHandwriting);
   EXPECT_EQ(std::lround(handwriting.border), 0);
   EXPECT_LT(handwriting.brightness, 60);
-  EXPECT_GT(look_of(DigitDomain::kPostal).border, 60);
+  EXPECT_GT(statistics_of(DigitDomain::kPostal).border, 60);
 }
 
-TEST(DigitDomains, ATextureIsRougherThanASignAndAScanSmootherThanAPen) {
-  EXPECT_GT(look_of(DigitDomain::kTextured).step, 1.3 * look_of(DigitDomain::kSigns).step);
-  EXPECT_LT(look_of(DigitDomain::kPostal).step, look_of(DigitDomain::kHandwriting).step);
+TEST(DigitDomains, DifferInRoughness) {
+  EXPECT_GT(statistics_of(DigitDomain::kTextured).step, 1.3 * statistics_of(DigitDomain::kSigns).step);
+  EXPECT_LT(statistics_of(DigitDomain::kPostal).step, statistics_of(DigitDomain::kHandwriting).step);
 }
 
 }  // namespace

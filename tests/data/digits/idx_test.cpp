@@ -38,7 +38,7 @@ Bytes gzipped(const Bytes& bytes) {
   return out;
 }
 
-Bytes crops(const Bytes& bytes, size_t length) {
+Bytes truncated(const Bytes& bytes, size_t length) {
   return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)};
 }
 
@@ -47,8 +47,8 @@ Bytes joined(Bytes bytes, const Bytes& more) {
   return bytes;
 }
 
-// Expects an InputError that names the file and holds `part`.
-void expect_refused(const std::string& path, bool images, const std::string& part) {
+// Expects an InputError that contains the path and `part`.
+void expect_rejected(const std::string& path, bool images, const std::string& part) {
   const std::string message = test::message_of<InputError>([&] {
     if (images) {
       read_idx_images(path);
@@ -60,7 +60,7 @@ void expect_refused(const std::string& path, bool images, const std::string& par
   EXPECT_NE(message.find(part), std::string::npos) << message << "\n  lacks: " << part;
 }
 
-TEST(ReadIdx, ReadsGreyAndRgbPicturesPlainAndGzipped) {
+TEST(ReadIdx, ReadsPlainAndGzippedPictures) {
   const TempDir dir;
   const struct {
     std::vector<uint32_t> sizes;
@@ -90,29 +90,29 @@ TEST(ReadIdx, ReadsLabels) {
   EXPECT_EQ(read_idx_labels(dir.write("labels.gz", gzipped(idx({4}, 4)))), expected);
 }
 
-TEST(ReadIdx, ReadsGzipOfSeveralMembersAndOfSomeMegabytes) {
+TEST(ReadIdx, ReadsLargeAndMultiMemberGzip) {
   const TempDir dir;
   const Bytes bytes = idx({5000, 28, 28}, 5000 * 28 * 28);
   EXPECT_EQ(read_idx_images(dir.write("large.gz", gzipped(bytes))).bytes.size(), 5000u * 28 * 28);
   const Bytes labels = idx({4}, 4);
-  const Bytes two = joined(gzipped(crops(labels, 5)), gzipped(Bytes(labels.begin() + 5, labels.end())));
+  const Bytes two = joined(gzipped(truncated(labels, 5)), gzipped(Bytes(labels.begin() + 5, labels.end())));
   EXPECT_EQ(read_idx_labels(dir.write("two.gz", two)).size(), 4u);
 }
 
-TEST(ReadIdx, RefusesEveryTruncation) {
+TEST(ReadIdx, RejectsTruncation) {
   const TempDir dir;
   const Bytes plain = idx({3, 4, 5}, 60);
   for (size_t length = 0; length < plain.size(); ++length) {
-    expect_refused(dir.write("cut.idx", crops(plain, length)), true, "");
-    // CropParameters before compressing: the gzip is whole, its content is not.
-    expect_refused(dir.write("cut.idx.gz", gzipped(crops(plain, length))), true, "");
+    expect_rejected(dir.write("cut.idx", truncated(plain, length)), true, "");
+    // Truncated before compression: valid gzip with truncated content.
+    expect_rejected(dir.write("cut.idx.gz", gzipped(truncated(plain, length))), true, "");
   }
   const Bytes packed = gzipped(plain);
   for (size_t length = 0; length < packed.size(); ++length)
-    expect_refused(dir.write("cut.idx.gz", crops(packed, length)), true, length < 2 ? "too short" : "gzip");
+    expect_rejected(dir.write("cut.idx.gz", truncated(packed, length)), true, length < 2 ? "too short" : "gzip");
 }
 
-TEST(ReadIdx, RefusesWhatTheHeaderDoesNotPromise) {
+TEST(ReadIdx, RejectsInvalidHeadersAndLengths) {
   const TempDir dir;
   const uint32_t huge = 0xffffffff;
   const struct {
@@ -122,15 +122,15 @@ TEST(ReadIdx, RefusesWhatTheHeaderDoesNotPromise) {
     const char* part;
   } cases[] = {
       {"nothing", {}, true, "too short"},
-      {"text", {'h', 'e', 'l', 'l', 'o'}, true, "begins with 68 65"},
+      {"text", {'h', 'e', 'l', 'l', 'o'}, true, "starts with 68 65"},
       {"floats", idx({1, 2, 2}, 16, 0x0d), true, "type 0x0d"},
       {"signed bytes", idx({4}, 4, 0x09), false, "type 0x09"},
       {"rank 0", {0, 0, 8, 0}, true, "0 dimensions"},
       {"rank 5", idx({1, 1, 1, 1, 1}, 1), true, "5 dimensions"},
       {"rank 255", {0, 0, 8, 255, 0, 0, 0, 1}, true, "255 dimensions"},
-      {"labels for pictures", idx({4}, 4), true, "not that of pictures"},
-      {"rank 2", idx({4, 4}, 16), true, "not that of pictures"},
-      {"pictures for labels", idx({1, 2, 2}, 4), false, "not that of labels"},
+      {"labels for pictures", idx({4}, 4), true, "and so no pictures"},
+      {"rank 2", idx({4, 4}, 16), true, "and so no pictures"},
+      {"pictures for labels", idx({1, 2, 2}, 4), false, "and so no labels"},
       {"four channels", idx({1, 2, 2, 4}, 16), true, "[1, 2, 2, 4]"},
       {"one channel", idx({1, 2, 2, 1}, 4), true, "[1, 2, 2, 1]"},
       {"no pictures", idx({0, 2, 2}, 0), true, "empty"},
@@ -149,40 +149,40 @@ TEST(ReadIdx, RefusesWhatTheHeaderDoesNotPromise) {
   };
   for (const auto& [what, bytes, images, part] : cases) {
     SCOPED_TRACE(what);
-    expect_refused(dir.write("case.idx", bytes), images, part);
-    expect_refused(dir.write("case.idx.gz", gzipped(bytes)), images, part);
+    expect_rejected(dir.write("case.idx", bytes), images, part);
+    expect_rejected(dir.write("case.idx.gz", gzipped(bytes)), images, part);
   }
 }
 
-TEST(ReadIdx, UnpacksNoMoreThanTheHeaderPromises) {
-  // 64 MB of zeros behind a header that promises four labels: refused at the fifth byte.
+TEST(ReadIdx, DecompressesOnlyTheDeclaredSize) {
+  // 64 MB of zeros after a header that declares four labels: rejected at the fifth byte.
   const TempDir dir;
   const std::string bomb = dir.write("bomb.gz", gzipped(joined(idx({4}, 4), Bytes(64u << 20, 0))));
   EXPECT_LT(std::filesystem::file_size(bomb), 100'000u);
-  expect_refused(bomb, false, "but holds more");
+  expect_rejected(bomb, false, "but holds more");
 }
 
-TEST(ReadIdx, RefusesDamagedGzip) {
+TEST(ReadIdx, RejectsDamagedGzip) {
   const TempDir dir;
   const Bytes packed = gzipped(idx({3, 4, 5}, 60));
   for (size_t at = packed.size() - 8; at < packed.size() - 4; ++at) {  // the checksum
     Bytes wrong = packed;
     wrong[at] ^= 1;
-    expect_refused(dir.write("wrong.gz", wrong), true, "corrupt");
+    expect_rejected(dir.write("wrong.gz", wrong), true, "corrupt");
   }
-  expect_refused(dir.write("tail.gz", joined(packed, {1, 2, 3, 4})), true, "corrupt");
+  expect_rejected(dir.write("tail.gz", joined(packed, {1, 2, 3, 4})), true, "corrupt");
 }
 
-TEST(ReadIdx, RefusesPathsThatAreNoFile) {
+TEST(ReadIdx, RejectsPathsThatAreNotFiles) {
   const TempDir dir;
-  expect_refused(dir / "missing.idx", true, "does not exist");
-  expect_refused(dir.folder("folder.idx"), true, "not a file");
+  expect_rejected(dir / "missing.idx", true, "does not exist");
+  expect_rejected(dir.folder("folder.idx"), true, "not a file");
   EXPECT_FALSE(is_idx_file(dir / "missing.idx"));
   EXPECT_FALSE(is_idx_file(dir.write("short", Bytes{0, 0, 8})));
   EXPECT_FALSE(is_idx_file(dir.write("text", "0 0 8 3")));
 }
 
-TEST(WriteIdx, ReadsBackTheSame) {
+TEST(WriteIdx, RoundTrips) {
   const TempDir dir;
   ImageSet set = test::image_set(2, 3, {"a", "b"}, {});
   for (int i = 0; i < 36; ++i) set.pixels.push_back(static_cast<uint8_t>(7 * i));
@@ -195,12 +195,12 @@ TEST(WriteIdx, ReadsBackTheSame) {
   EXPECT_EQ(images.channels, 3);
   EXPECT_EQ(images.bytes, set.pixels);
   EXPECT_EQ(read_idx_labels(dir / "x-labels.idx"), (Bytes{1, 0}));
-  write_idx_labels(dir / "x-labels.idx", {{"cat", "dog"}, {0, 1, 1}});  // replaced as a whole
+  write_idx_labels(dir / "x-labels.idx", {{"cat", "dog"}, {0, 1, 1}});  // replaced
   EXPECT_EQ(read_idx_labels(dir / "x-labels.idx"), (Bytes{0, 1, 1}));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 2) << "nothing else is left behind";
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 2) << "no temporary files";
 }
 
-TEST(WriteIdx, SaysWhatItCannotWrite) {
+TEST(WriteIdx, RejectsInvalidLabelsAndPaths) {
   const TempDir dir;
   const std::string below_a_file = dir.write("file", "x") + "/x-labels.idx";
   const Labels labels{{"a"}, {0}};
@@ -211,7 +211,7 @@ TEST(WriteIdx, SaysWhatItCannotWrite) {
   EXPECT_FALSE(std::filesystem::exists(dir / "x-labels.idx"));
 }
 
-TEST(LabelsPathFor, FindsTheOtherFileOfThePair) {
+TEST(LabelsPathFor, FindsTheLabelsFile) {
   const struct {
     const char* images;
     const char* labels;
@@ -232,7 +232,7 @@ TEST(LabelsPathFor, FindsTheOtherFileOfThePair) {
   }
 }
 
-TEST(LabelsPathFor, PrefersTheVariantOfTheImages) {
+TEST(LabelsPathFor, PrefersTheCompressionOfTheImages) {
   const TempDir dir;
   const std::string plain = dir.write("a-labels.idx", "");
   const std::string packed = dir.write("a-labels.idx.gz", "");
@@ -240,7 +240,7 @@ TEST(LabelsPathFor, PrefersTheVariantOfTheImages) {
   EXPECT_EQ(labels_path_for(dir / "a-images.idx.gz"), packed);
 }
 
-TEST(LabelsPathFor, SaysWhereTheLabelsShouldBe) {
+TEST(LabelsPathFor, NamesTheExpectedPaths) {
   const TempDir dir;
   const std::string message = test::message_of<InputError>([&] { labels_path_for(dir / "a-images.idx"); });
   EXPECT_NE(message.find(dir / "a-labels.idx"), std::string::npos) << message;

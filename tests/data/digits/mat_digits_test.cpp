@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(MatDigits, ReadsWhatSciPyWrites) {
+TEST(MatDigits, ReadsFilesOfSciPy) {
   const auto python = python_with("scipy.io");
   if (!python) GTEST_SKIP() << "skipped: no python3-scipy";
   const TempDir dir;
@@ -49,13 +49,13 @@ TEST(MatDigits, ReadsWhatSciPyWrites) {
   }
 }
 
-// SVHN's form: n pictures of 2 x 1 in red, green, blue.
+// SVHN's layout: n RGB pictures of 2 x 1.
 MatBytes svhn(int32_t count, const MatBytes& labels) {
   return mat_header() + mat_bytes_array("X", {2, 1, 3, count}, mat_sevens(static_cast<size_t>(6 * count))) +
          mat_bytes_array("y", {static_cast<int32_t>(labels.size()), 1}, labels);
 }
 
-TEST(MatDigits, TurnsColumnsIntoRows) {
+TEST(MatDigits, ConvertsColumnMajorToRowMajor) {
   const TempDir dir;
   const std::string path = dir.write("a.mat", svhn(2, {10, 3}));
   // 0 and 7 are the reds of the two rows, 14 and 21 the greens, 28 and 35 the blues.
@@ -63,7 +63,7 @@ TEST(MatDigits, TurnsColumnsIntoRows) {
   EXPECT_THAT(read_mat_labels(path), ElementsAre(0, 3));
 }
 
-TEST(MatDigits, TakesTenForZeroOnlyWhereThereIsNoZero) {
+TEST(MatDigits, MapsTenToZeroOnlyWithoutZeros) {
   const TempDir dir;
   EXPECT_THAT(read_mat_labels(dir.write("svhn.mat", svhn(3, {1, 10, 9}))), ElementsAre(1, 0, 9));
   EXPECT_THAT(read_mat_labels(dir.write("synth.mat", svhn(3, {0, 4, 9}))), ElementsAre(0, 4, 9));
@@ -71,7 +71,7 @@ TEST(MatDigits, TakesTenForZeroOnlyWhereThereIsNoZero) {
   EXPECT_THAT(read_mat_labels(dir.write("more.mat", svhn(3, {1, 10, 11}))), ElementsAre(1, 10, 11));
 }
 
-TEST(MatDigits, ReadsASinglePictureWhoseLastSizeMatlabDrops) {
+TEST(MatDigits, ReadsASinglePictureWithoutTheLastDimension) {
   const TempDir dir;
   const MatBytes one = mat_bytes_array("X", {1, 1, 3}, {1, 2, 3});
   const PackedImages images = read_mat_images(dir.write("one.mat", mat_header() + one));
@@ -79,17 +79,17 @@ TEST(MatDigits, ReadsASinglePictureWhoseLastSizeMatlabDrops) {
   EXPECT_THAT(images.bytes, ElementsAre(1, 2, 3));
 }
 
-TEST(MatDigits, TakesFractionsForSharesOf255) {
+TEST(MatDigits, ScalesFractionsTo255) {
   const TempDir dir;
   const auto bytes_of = [&dir](const MatBytes& array) {
     return read_mat_images(dir.write("a.mat", mat_header() + array) + ":train").bytes;
   };
   EXPECT_THAT(bytes_of(mat_double_array("train", {1, 1, 3}, {0, 0.5, 1})), ElementsAre(0, 128, 255));
   EXPECT_THAT(bytes_of(mat_double_array("train", {1, 1, 3}, {0, 1.4, 254.6})), ElementsAre(0, 1, 255));
-  EXPECT_THAT(bytes_of(mat_bytes_array("train", {1, 1, 3}, {0, 1, 1})), ElementsAre(0, 1, 1)) << "whole numbers";
+  EXPECT_THAT(bytes_of(mat_bytes_array("train", {1, 1, 3}, {0, 1, 1})), ElementsAre(0, 1, 1)) << "integers";
 }
 
-TEST(MatPathOf, TakesThePartOff) {
+TEST(MatPathOf, SplitsFileAndPart) {
   EXPECT_EQ(mat_path("a/b.mat:test").file, "a/b.mat");
   EXPECT_EQ(mat_path("a/b.mat:test").part, "test");
   EXPECT_EQ(mat_path("b.mat:train").part, "train");
@@ -100,7 +100,7 @@ TEST(MatPathOf, TakesThePartOff) {
   EXPECT_FALSE(is_mat_path("b.mat:valid"));
 }
 
-TEST(MatDigits, SaysWhatIsWrong) {
+TEST(MatDigits, RejectsInvalidFiles) {
   const TempDir dir;
   const MatBytes picture = mat_bytes_array("train", {1, 2, 2}, {1, 2, 3, 4});
   const MatBytes X = mat_bytes_array("X", {2, 1, 3, 2}, mat_sevens(12));
@@ -117,7 +117,7 @@ TEST(MatDigits, SaysWhatIsWrong) {
   } cases[] = {
       {"nothing", {}, "", "holds no arrays"},
       {"others", mat_bytes_array("trX", {1, 1}, {1}) + mat_bytes_array("trY", {1, 1}, {1}), "",
-       "holds trX, trY, which"},
+       "holds trX, trY, an unknown layout"},
       {"no part", picture, "", "a.mat:train or"},
       {"a part of SVHN", X, ":test", "has no parts; leave out :test"},
       {"no test pictures", picture, ":test", "no array test and so no pictures"},
@@ -132,7 +132,7 @@ TEST(MatDigits, SaysWhatIsWrong) {
       {"wide", mat_bytes_array("X", {1, 70000, 3}, MatBytes(210000)), "", "[1, 70000, 3]; pictures must be"},
       {"flat", mat_bytes_array("train", {1, 4}, mat_sevens(4)), ":train",
        "[1, 4]; pictures must be [n, height, width]"},
-      {"text", mat_matrix(kMatCell, "X", {1, 1}, {}), "", "no array of real numbers"},
+      {"text", mat_matrix(kMatCell, "X", {1, 1}, {}), "", "not an array of real numbers"},
       {"a dark pixel", pixels(-0.5), ":train", "pixel of -0.5"},
       {"a bright pixel", pixels(256), ":train", "pixel of 256"},
       {"no pixel", pixels(NAN), ":train", "pixel of nan"},
@@ -141,11 +141,11 @@ TEST(MatDigits, SaysWhatIsWrong) {
       {"a large label", labels({1, 1}, {256}), ":train", "label 256"},
       {"no label", labels({1, 1}, {NAN}), ":train", "label nan"},
       {"all zeros", labels({1, 3}, {0, 0, 0}), ":train", "row 1 of its labels is all zeros"},
-      {"two ones", labels({1, 3}, {1, 0, 1}), ":train", "row 1 of its labels is not a single one"},
-      {"a share", labels({1, 3}, {0, 0.5, 0.5}), ":train", "row 1 of its labels is not a single one"},
+      {"two ones", labels({1, 3}, {1, 0, 1}), ":train", "row 1 of its labels is not one-hot"},
+      {"a share", labels({1, 3}, {0, 0.5, 0.5}), ":train", "row 1 of its labels is not one-hot"},
       {"rows too few", labels({2, 3}, {0, 0, 0, 1, 1, 1}), ":train", "1 pictures but labels of the size [2, 3]"},
       {"no cells", cell({}), ":train", "ends early"},
-      {"no cell array", mat_bytes_array("dataset", {1, 1}, {1}), ":test", "no cell array of 2 or more"},
+      {"no cell array", mat_bytes_array("dataset", {1, 1}, {1}), ":test", "not a cell array of 2 or more"},
       {"empty cells", cell(mat_tag(14, 0) + mat_tag(14, 0) + mat_tag(14, 0) + mat_tag(14, 0)), ":train", "[0, 0]"},
   };
   for (const auto& [what, content, part, message] : cases) {
@@ -160,7 +160,7 @@ TEST(MatDigits, SaysWhatIsWrong) {
   }
 }
 
-TEST(MatDigits, SurvivesEveryFlippedByte) {
+TEST(MatDigits, SurvivesCorruptBytes) {
   const TempDir dir;
   const MatBytes whole = svhn(2, {10, 3});
   const MatBytes packed = mat_header() + mat_deflated(mat_bytes_array("X", {2, 1, 3, 2}, mat_sevens(12))) +

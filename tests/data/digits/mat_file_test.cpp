@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Reads every array, and every cell of cell arrays of up to four.
+// Reads every array and the first four cells of cell arrays.
 void read_all(const std::string& path) {
   MatFile file(path);
   for (const std::string& name : file.names()) {
@@ -25,15 +25,15 @@ void read_all(const std::string& path) {
       try {
         file.read({name, cell});
       } catch (const InputError& error) {
-        // Not a cell array, or not one of numbers.
-        if (std::string(error.what()).find("is as it should be") == std::string::npos) throw;
+        // Not a cell array, or not numeric.
+        if (std::string(error.what()).find("name another file") == std::string::npos) throw;
       }
     }
   }
 }
 
-// Expects an InputError that names the file and holds `part`.
-void expect_refused(const std::string& path, const std::string& part) {
+// Expects an InputError that contains the path and `part`.
+void expect_rejected(const std::string& path, const std::string& part) {
   EXPECT_THAT(message_of<InputError>([&path] { read_all(path); }), AllOf(HasSubstr(path), HasSubstr(part)));
 }
 
@@ -47,7 +47,7 @@ MatBytes cells() {
                         mat_bytes_array("", {1, 1}, {9}));
 }
 
-TEST(MatFile, ReadsArraysPlainAndDeflated) {
+TEST(MatFile, ReadsPlainAndDeflatedArrays) {
   const TempDir dir;
   const MatBytes bytes = mat_bytes_array("X", {2, 3, 1}, mat_sevens(6));
   const MatBytes doubles = mat_double_array("y", {2, 1}, {3, 0.5});
@@ -92,13 +92,13 @@ TEST(MatFile, ReadsEveryTypeOfNumber) {
     const MatArray array = file.read({"a"});
     EXPECT_EQ(array.at(0), 1) << type;
     EXPECT_EQ(array.at(1), second) << type;
-    EXPECT_TRUE(array.floating) << "a double to MATLAB, however it is stored";
+    EXPECT_TRUE(array.floating) << "a double in MATLAB, for any storage type";
   }
 }
 
-TEST(MatFile, ReadsShortContentInsideATag) {
+TEST(MatFile, ReadsSmallElements) {
   const TempDir dir;
-  // Name and numbers of up to four bytes may share the tag: the length is then in the upper half of the type.
+  // Up to four bytes of data may be in the tag, with the length in the upper half of the type.
   const MatBytes array = mat_element(14, mat_element(kMatUint32, mat_numbers<uint32_t>({kMatUint8Class, 0})) +
                                              mat_element(kMatInt32, mat_numbers<int32_t>({1, 3})) +
                                              MatBytes{1, 0, 2, 0, 'a', 'b', 0, 0} + MatBytes{2, 0, 3, 0, 5, 6, 7, 0});
@@ -114,12 +114,12 @@ TEST(MatFile, ReadsArraysInCells) {
     EXPECT_EQ(file.read({"dataset", 1}).at(0), -1);
     EXPECT_EQ(file.read({"dataset", 2}).count(), 0);
     EXPECT_EQ(file.read({"dataset", 3}).bytes, (MatBytes{9}));
-    EXPECT_THAT(message_of<InputError>([&] { file.read({"dataset"}); }), HasSubstr("no array of real numbers"));
-    EXPECT_THAT(message_of<InputError>([&] { file.read({"dataset", 4}); }), HasSubstr("no cell array of 5 or more"));
+    EXPECT_THAT(message_of<InputError>([&] { file.read({"dataset"}); }), HasSubstr("not an array of real numbers"));
+    EXPECT_THAT(message_of<InputError>([&] { file.read({"dataset", 4}); }), HasSubstr("not a cell array of 5 or more"));
   }
 }
 
-TEST(MatFile, PassesOverWhatIsNoArrayOfNumbers) {
+TEST(MatFile, IgnoresOtherElements) {
   const TempDir dir;
   const MatBytes text = mat_matrix(kMatChar, "text", {1, 2}, mat_element(4, {'a', 0, 'b', 0}));
   const MatBytes opaque = mat_element(14, mat_element(kMatUint32, mat_numbers<uint32_t>({17, 0})) + mat_sevens(40));
@@ -129,28 +129,28 @@ TEST(MatFile, PassesOverWhatIsNoArrayOfNumbers) {
   EXPECT_EQ(file.read({"a"}).at(0), 4);
 }
 
-TEST(MatFile, RefusesEveryTruncation) {
+TEST(MatFile, RejectsTruncation) {
   const TempDir dir;
   const MatBytes plain = two_arrays();
   const size_t between = 128 + mat_bytes_array("X", {2, 3, 1}, mat_sevens(6)).size();
   for (size_t length = 0; length < plain.size(); ++length) {
     if (length == 128 || length == between) continue;  // whole files with fewer arrays
-    expect_refused(dir.write("cut.mat", MatBytes(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(length))),
-                   length < 128 ? "not a MATLAB 5 file" : "ends within");
+    expect_rejected(dir.write("cut.mat", MatBytes(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(length))),
+                    length < 128 ? "not a MATLAB 5 file" : "ends within");
   }
   const MatBytes packed = mat_header() + mat_deflated(cells());
   for (size_t length = 129; length < packed.size(); ++length) {
-    MatBytes crops(packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(length));
-    expect_refused(dir.write("cut.mat", crops), "ends within");
+    MatBytes truncated(packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(length));
+    expect_rejected(dir.write("cut.mat", truncated), "ends within");
     if (length < 136) continue;
-    // The same with a length in the tag that fits what is left.
+    // The same with a consistent length in the tag.
     const MatBytes tag = mat_tag(15, length - 136);
-    std::copy(tag.begin(), tag.end(), crops.begin() + 128);
-    expect_refused(dir.write("cut.mat", crops), "it ends early");
+    std::copy(tag.begin(), tag.end(), truncated.begin() + 128);
+    expect_rejected(dir.write("cut.mat", truncated), "it ends early");
   }
 }
 
-TEST(MatFile, SurvivesEveryFlippedByte) {
+TEST(MatFile, SurvivesCorruptBytes) {
   const TempDir dir;
   for (const MatBytes& whole : {two_arrays(), mat_header() + cells(), mat_header() + mat_deflated(cells())}) {
     for (size_t at = 0; at < whole.size(); ++at) {
@@ -167,17 +167,17 @@ TEST(MatFile, SurvivesEveryFlippedByte) {
   }
 }
 
-TEST(MatFile, RefusesDamageInDeflatedNumbers) {
+TEST(MatFile, RejectsDamagedDeflateData) {
   const TempDir dir;
   const MatBytes packed = mat_header() + mat_deflated(mat_bytes_array("X", {10, 10}, mat_sevens(100)));
   for (size_t at = packed.size() - 4; at < packed.size(); ++at) {  // the checksum
     MatBytes wrong = packed;
     wrong[at] ^= 1;
-    expect_refused(dir.write("wrong.mat", wrong), "what is deflated is corrupt");
+    expect_rejected(dir.write("wrong.mat", wrong), "corrupt deflated data");
   }
 }
 
-TEST(MatFile, RefusesWhatTheFileCannotHold) {
+TEST(MatFile, RejectsInvalidHeadersAndSizes) {
   const TempDir dir;
   const int32_t huge = 0x7fffffff;
   const MatBytes four = mat_element(kMatUint8, {1, 2, 3, 4});
@@ -210,36 +210,36 @@ TEST(MatFile, RefusesWhatTheFileCannotHold) {
       {"no numbers", mat_header() + mat_matrix(kMatDouble, "a", {4, 1}, {}), "ends early"},
       {"nothing in it", mat_header() + mat_tag(14, 8) + MatBytes(8), "too short"},
       {"many cells", mat_header() + mat_matrix(kMatCell, "a", {huge, 2}, {}), "ends early"},
-      {"cells that are none", mat_header() + mat_matrix(kMatCell, "a", {4, 4}, four), "cell of it is no array"},
+      {"cells that are none", mat_header() + mat_matrix(kMatCell, "a", {4, 4}, four), "a cell is not an array"},
       {"not deflated", mat_header() + mat_tag(15, 16) + mat_sevens(16), "corrupt"},
       {"nothing deflated", mat_header() + mat_tag(15, 0), "ends early"},
       {"tail", two_arrays() + MatBytes{1, 2, 3}, "ends within"},
   };
   for (const auto& [what, bytes, part] : cases) {
     SCOPED_TRACE(what);
-    expect_refused(dir.write("case.mat", bytes), part);
+    expect_rejected(dir.write("case.mat", bytes), part);
     if (bytes.size() <= 128 || bytes[126] != 'I' || bytes[128] == 15 || std::string(part) == "ends within") continue;
-    expect_refused(dir.write("case.mat", mat_header() + mat_deflated(MatBytes(bytes.begin() + 128, bytes.end()))),
-                   part);
+    expect_rejected(dir.write("case.mat", mat_header() + mat_deflated(MatBytes(bytes.begin() + 128, bytes.end()))),
+                    part);
   }
   const std::string complex =
       dir.write("complex.mat", mat_header() + mat_matrix(kMatDouble, "a", {4, 1}, four + four, 0x800));
-  EXPECT_THAT(message_of<InputError>([&] { MatFile(complex).read({"a"}); }), HasSubstr("no array of real numbers"));
+  EXPECT_THAT(message_of<InputError>([&] { MatFile(complex).read({"a"}); }), HasSubstr("not an array of real numbers"));
 }
 
-TEST(MatFile, UnpacksNoMoreThanSizesPromise) {
-  // 64 MB of zeros where four numbers should be: refused before they are unpacked.
+TEST(MatFile, InflatesOnlyTheDeclaredSize) {
+  // 64 MB of zeros instead of four numbers: rejected before inflation.
   const TempDir dir;
   const MatBytes array = mat_matrix(kMatDouble, "a", {4, 1}, mat_element(kMatUint8, MatBytes(64u << 20)));
   const std::string bomb = dir.write("bomb.mat", mat_header() + mat_deflated(array));
   EXPECT_LT(std::filesystem::file_size(bomb), 100'000u);
-  expect_refused(bomb, "67108864 bytes instead of 4");
+  expect_rejected(bomb, "67108864 bytes instead of 4");
 }
 
-TEST(MatFile, RefusesPathsThatAreNoFile) {
+TEST(MatFile, RejectsPathsThatAreNotFiles) {
   const TempDir dir;
-  expect_refused(dir / "missing.mat", "does not exist");
-  expect_refused(dir.folder("folder.mat"), "not a file");
+  expect_rejected(dir / "missing.mat", "does not exist");
+  expect_rejected(dir.folder("folder.mat"), "not a file");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Digits as SciPy writes them: every form of mat_digits.h, deflated and not, with the pictures and labels expected.
+"""Writes digits with SciPy in every layout of mat_digits.h, plain and deflated, with the expected pictures and labels.
 
 Usage: mat_reference.py FOLDER. Writes FORM.mat and FORM.deflated.mat, and for each part FORM[.PART].images (bytes in the
 order picture, row, column, channel) and FORM[.PART].labels (bytes).
@@ -51,7 +51,7 @@ for row, (part, count) in enumerate(PARTS.items()):
     grey, colour = pictures(count, 5, 7, 1), pictures(count, 5, 7, 3)
     mnist["label_" + part] = mnist_28["label_" + part] = mnistm["label_" + part] = one_hot(labels)
     mnist[part + "_32"] = grey[..., 0].astype(float)
-    mnist[part + "_28"] = pictures(count, 4, 4, 1)  # not the one that is read
+    mnist[part + "_28"] = pictures(count, 4, 4, 1)  # ignored by the reader
     mnist_28[part + "_28"] = (grey / 255).astype(numpy.float32)
     mnistm[part] = colour
     syn[part + "_data"], syn[part + "_label"] = colour.astype(numpy.float32), labels[:, None]

@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A line as the files have it: "6.0000 -1.0000 ... 1.0000 ", every pixel but the first two of one value.
+// A line such as "6.0000 -1.0000 ... 1.0000 "; all pixels but the first two are `rest`.
 std::string line(const std::string& label, double first = -1, double second = 1, int pixels = 256, double rest = 0) {
   std::string text = label;
   for (int i = 0; i < pixels; ++i) text += fmt::format(" {:.4f}", i == 0 ? first : i == 1 ? second : rest);
@@ -31,7 +31,7 @@ std::string write_gzipped(const TempDir& dir, const std::string& name, const std
   return dir / name;
 }
 
-TEST(UspsText, ReadsPicturesAndLabelsPlainAndGzipped) {
+TEST(UspsText, ReadsPlainAndGzippedFiles) {
   const TempDir dir;
   const std::string text = line("6.0000") + line("0.0000", 0.5, -0.5) + line("9");
   for (const std::string& path : {dir.write("zip.train", text), write_gzipped(dir, "zip.train.gz", text)}) {
@@ -50,7 +50,7 @@ TEST(UspsText, ReadsPicturesAndLabelsPlainAndGzipped) {
   }
 }
 
-TEST(UspsText, IsKnownByItsNameOrItsFirstLine) {
+TEST(UspsText, IsDetectedByNameOrFirstLine) {
   const TempDir dir;
   EXPECT_TRUE(is_usps_text(dir.write("zip.test", "x")));
   EXPECT_TRUE(is_usps_text(dir.write("digits.txt", line("3"))));
@@ -61,7 +61,7 @@ TEST(UspsText, IsKnownByItsNameOrItsFirstLine) {
   EXPECT_FALSE(is_usps_text(dir / "missing"));
 }
 
-TEST(UspsText, SaysWhichLineIsWrong) {
+TEST(UspsText, NamesTheInvalidLine) {
   const TempDir dir;
   const std::string good = line("3");
   const struct {
@@ -74,7 +74,7 @@ TEST(UspsText, SaysWhichLineIsWrong) {
       {good + good + line("3x"), "line 3 is not all numbers"},
       {line("3", 0, 0, 255), "line 1 has 256 numbers instead of a label and 16 x 16 pixels"},
       {line("3", 0, 0, 257), "line 1 has too many numbers"},
-      {line("10"), "line 1 has the label 10, which is no digit"},
+      {line("10"), "line 1 has the label 10, which is not a digit"},
       {line("-1"), "line 1 has the label -1"},
       {line("2.5"), "line 1 has the label 2.5"},
       {line("nan"), "line 1 has the label nan"},
@@ -91,7 +91,7 @@ TEST(UspsText, SaysWhichLineIsWrong) {
   }
 }
 
-TEST(UspsText, RefusesTruncatedGzip) {
+TEST(UspsText, RejectsTruncatedGzip) {
   const TempDir dir;
   const std::vector<uint8_t> packed = test::read_bytes(write_gzipped(dir, "zip.train.gz", line("3") + line("4")));
   for (size_t length = 2; length < packed.size(); ++length) {
@@ -100,7 +100,7 @@ TEST(UspsText, RefusesTruncatedGzip) {
   }
 }
 
-TEST(UspsText, StopsAtManyLines) {
+TEST(UspsText, RejectsTooManyLines) {
   const TempDir dir;
   const std::string path = write_gzipped(dir, "zip.train.gz", line("3") + std::string(100'000, '\n'));
   EXPECT_THAT(message_of<InputError>([&path] { read_usps_text(path); }), HasSubstr("more than 100000 lines"));

@@ -20,11 +20,11 @@ using test::sample_picture;
 
 using Bytes = std::vector<uint8_t>;
 
-std::string refusal(std::span<const uint8_t> bytes, const DecodeLimits& limits = {}) {
+std::string error_of(std::span<const uint8_t> bytes, const DecodeLimits& limits = {}) {
   return test::message_of<PictureError>([&] { decode_picture(bytes, limits); });
 }
 
-// A PNG's width and height, with the checksum made right again.
+// Sets the size in a PNG's header and updates the checksum.
 Bytes with_png_size(Bytes png, uint32_t width, uint32_t height) {
   for (size_t i = 0; i < 4; ++i) {
     png[16 + i] = static_cast<uint8_t>(width >> (24 - 8 * i));
@@ -35,8 +35,8 @@ Bytes with_png_size(Bytes png, uint32_t width, uint32_t height) {
   return png;
 }
 
-// A PNG with one more chunk at `place`, between two others.
-Bytes with_png_chunk(Bytes png, size_t place, const char* name, std::span<const uint8_t> payload) {
+// Inserts a chunk at byte `offset` of a PNG.
+Bytes with_png_chunk(Bytes png, size_t offset, const char* name, std::span<const uint8_t> payload) {
   Bytes chunk;
   const auto put = [&chunk](size_t number) {
     for (int shift = 24; shift >= 0; shift -= 8) chunk.push_back(static_cast<uint8_t>(number >> shift));
@@ -45,14 +45,14 @@ Bytes with_png_chunk(Bytes png, size_t place, const char* name, std::span<const 
   chunk.insert(chunk.end(), name, name + 4);
   chunk.insert(chunk.end(), payload.begin(), payload.end());
   put(crc32_z(0, chunk.data() + 4, chunk.size() - 4));
-  png.insert(png.begin() + static_cast<std::ptrdiff_t>(place), chunk.begin(), chunk.end());
+  png.insert(png.begin() + static_cast<std::ptrdiff_t>(offset), chunk.begin(), chunk.end());
   return png;
 }
 
-constexpr size_t kBehindPngHeader = 8 + 25;
+constexpr size_t kAfterPngHeader = 8 + 25;
 constexpr size_t kPngEnd = 12;
 
-// The place of a JPEG's frame header (SOF0 or SOF2): marker, length, depth, height, width, components.
+// The offset of a JPEG's frame header (SOF0 or SOF2): marker, length, depth, height, width, components.
 size_t frame_header(const Bytes& jpeg) {
   size_t at = 2;
   while (jpeg[at + 1] != 0xc0 && jpeg[at + 1] != 0xc2) at += 2 + size_t{jpeg[at + 2]} * 256 + jpeg[at + 3];
@@ -68,7 +68,7 @@ Bytes with_jpeg_size(Bytes jpeg, int width, int height) {
   return jpeg;
 }
 
-TEST(DecodePicture, ReadsAPngBackExactly) {
+TEST(DecodePicture, PngIsLossless) {
   for (const bool interlaced : {false, true}) {
     for (const auto& [height, width] : {std::pair(1, 1), {1, 9}, {9, 1}, {33, 20}}) {
       const Picture picture = sample_picture(height, width);
@@ -80,42 +80,42 @@ TEST(DecodePicture, ReadsAPngBackExactly) {
   }
 }
 
-TEST(DecodePicture, TurnsAPngUpright) {
+TEST(DecodePicture, AppliesThePngOrientation) {
   const Picture picture = sample_picture(9, 14);
   const Bytes png = encode_png(picture);
   for (int orientation = 1; orientation <= 8; ++orientation) {
-    const Picture upright = turn_upright(picture, orientation);
+    const Picture upright = apply_orientation(picture, orientation);
     for (const bool big_endian : {false, true}) {
       const Bytes named = test::exif_payload(orientation, big_endian);
-      for (const size_t place : {kBehindPngHeader, png.size() - kPngEnd}) {
-        const Picture turned = decode_picture(with_png_chunk(png, place, "eXIf", std::span(named).subspan(6)));
+      for (const size_t offset : {kAfterPngHeader, png.size() - kPngEnd}) {
+        const Picture turned = decode_picture(with_png_chunk(png, offset, "eXIf", std::span(named).subspan(6)));
         EXPECT_EQ(turned.height, upright.height) << orientation;
         EXPECT_EQ(turned.width, upright.width) << orientation;
-        EXPECT_EQ(turned.rgb, upright.rgb) << orientation << " at " << place;
+        EXPECT_EQ(turned.rgb, upright.rgb) << orientation << " at " << offset;
       }
     }
   }
 }
 
-TEST(DecodePicture, LeavesAPngAsItIsWhoseExifSaysNothing) {
+TEST(DecodePicture, IgnoresInvalidExifInPng) {
   const Picture picture = sample_picture(9, 14);
   const Bytes png = encode_png(picture), named = test::exif_payload(6, true);
   const std::span<const uint8_t> exif = std::span(named).subspan(6);
   const size_t orientation_value = 8 + 2 + 12 + 8;
   for (size_t length = 0; length <= orientation_value; ++length)
-    EXPECT_EQ(decode_picture(with_png_chunk(png, kBehindPngHeader, "eXIf", exif.first(length))).rgb, picture.rgb)
+    EXPECT_EQ(decode_picture(with_png_chunk(png, kAfterPngHeader, "eXIf", exif.first(length))).rgb, picture.rgb)
         << length;
-  EXPECT_EQ(decode_picture(with_png_chunk(png, kBehindPngHeader, "eXIf", Bytes(500, 0x49))).rgb, picture.rgb);
-  EXPECT_EQ(decode_picture(with_png_chunk(png, kBehindPngHeader, "teXt", exif)).rgb, picture.rgb);
-  Bytes long_one = with_png_chunk(png, kBehindPngHeader, "eXIf", exif);
-  long_one[kBehindPngHeader] = 0x39;  // the highest byte of its length
-  EXPECT_EQ(refusal(long_one), "truncated PNG");
-  Bytes wrong = with_png_chunk(png, kBehindPngHeader, "eXIf", exif);
-  wrong[kBehindPngHeader + 8 + exif.size()] ^= 1;  // its checksum
+  EXPECT_EQ(decode_picture(with_png_chunk(png, kAfterPngHeader, "eXIf", Bytes(500, 0x49))).rgb, picture.rgb);
+  EXPECT_EQ(decode_picture(with_png_chunk(png, kAfterPngHeader, "teXt", exif)).rgb, picture.rgb);
+  Bytes long_one = with_png_chunk(png, kAfterPngHeader, "eXIf", exif);
+  long_one[kAfterPngHeader] = 0x39;  // the highest byte of its length
+  EXPECT_EQ(error_of(long_one), "truncated PNG");
+  Bytes wrong = with_png_chunk(png, kAfterPngHeader, "eXIf", exif);
+  wrong[kAfterPngHeader + 8 + exif.size()] ^= 1;  // its checksum
   EXPECT_EQ(decode_picture(wrong).rgb, picture.rgb);
 }
 
-TEST(DecodePicture, ReadsAJpegBackNearly) {
+TEST(DecodePicture, JpegIsNearlyLossless) {
   const Picture picture = test::plain_picture(17, 23, 200, 100, 50);
   for (const JpegKind kind : {JpegKind::kRgb, JpegKind::kProgressive}) {
     const Picture decoded = decode_picture(encode_jpeg(picture, kind));
@@ -125,7 +125,7 @@ TEST(DecodePicture, ReadsAJpegBackNearly) {
   }
 }
 
-TEST(DecodePicture, RepeatsTheGreyOfAGreyJpeg) {
+TEST(DecodePicture, ConvertsGreyJpegToRgb) {
   const Picture decoded = decode_picture(encode_jpeg(sample_picture(9, 9), JpegKind::kGrey));
   for (size_t i = 0; i < decoded.rgb.size(); i += 3) {
     EXPECT_EQ(decoded.rgb[i], decoded.rgb[i + 1]);
@@ -133,7 +133,7 @@ TEST(DecodePicture, RepeatsTheGreyOfAGreyJpeg) {
   }
 }
 
-TEST(DecodePicture, TakesFourColoursAsAdobeStoresThem) {
+TEST(DecodePicture, DecodesAdobeCmyk) {
   // Cyan, magenta, yellow and black all 0 is white paper; encode_jpeg stores ink inverted.
   for (const JpegKind kind : {JpegKind::kCmyk, JpegKind::kYcck}) {
     const Picture decoded = decode_picture(encode_jpeg(test::plain_picture(8, 8, 255, 0, 0), kind));
@@ -143,53 +143,53 @@ TEST(DecodePicture, TakesFourColoursAsAdobeStoresThem) {
   }
 }
 
-TEST(DecodePicture, GoesByContentAndIgnoresWhatFollows) {
+TEST(DecodePicture, DetectsTheFormatAndIgnoresTrailingBytes) {
   Bytes jpeg = encode_jpeg(sample_picture(8, 8));
   const Picture plain = decode_picture(jpeg);
   jpeg.insert(jpeg.end(), 1000, 0x55);
   EXPECT_EQ(decode_picture(jpeg).rgb, plain.rgb);
 }
 
-TEST(DecodePicture, RefusesWhatIsNoPicture) {
-  EXPECT_EQ(refusal(Bytes{}), "empty file");
+TEST(DecodePicture, RejectsOtherFiles) {
+  EXPECT_EQ(error_of(Bytes{}), "empty file");
   for (const Bytes& bytes : {Bytes{0xff}, Bytes{0xff, 0xd8}, Bytes{'G', 'I', 'F', '8', '9', 'a'}, Bytes(100, 0),
                              Bytes{0x89, 'P', 'N', 'G', '\n', '\n', 0x1a, '\n'}})
-    EXPECT_EQ(refusal(bytes), "not a JPEG, PNG or WebP file");
+    EXPECT_EQ(error_of(bytes), "not a JPEG, PNG or WebP file");
 }
 
-TEST(DecodePicture, RefusesEveryTruncatedJpeg) {
+TEST(DecodePicture, RejectsTruncatedJpeg) {
   for (const JpegKind kind : {JpegKind::kRgb, JpegKind::kGrey, JpegKind::kProgressive, JpegKind::kYcck}) {
     const Bytes jpeg = encode_jpeg(sample_picture(20, 28), kind);
     for (size_t length = 3; length < jpeg.size(); ++length)
-      ASSERT_EQ(refusal(Bytes(jpeg.begin(), jpeg.begin() + static_cast<std::ptrdiff_t>(length))), "truncated JPEG")
+      ASSERT_EQ(error_of(Bytes(jpeg.begin(), jpeg.begin() + static_cast<std::ptrdiff_t>(length))), "truncated JPEG")
           << length << " of " << jpeg.size();
   }
 }
 
-TEST(DecodePicture, RefusesEveryTruncatedPng) {
+TEST(DecodePicture, RejectsTruncatedPng) {
   for (const bool interlaced : {false, true}) {
     const Bytes png = encode_png(sample_picture(20, 28), interlaced);
     for (size_t length = 8; length < png.size(); ++length)
-      ASSERT_EQ(refusal(Bytes(png.begin(), png.begin() + static_cast<std::ptrdiff_t>(length))), "truncated PNG")
+      ASSERT_EQ(error_of(Bytes(png.begin(), png.begin() + static_cast<std::ptrdiff_t>(length))), "truncated PNG")
           << length << " of " << png.size();
   }
 }
 
-TEST(DecodePicture, RefusesTooManyPixelsByTheHeaderAlone) {
+TEST(DecodePicture, RejectsTooManyPixelsByTheHeader) {
   const Bytes jpeg = encode_jpeg(sample_picture(8, 8));
   const Bytes png = encode_png(sample_picture(8, 8));
-  EXPECT_EQ(refusal(with_jpeg_size(jpeg, 65000, 60000)), "65000 x 60000 pixels, more than the limit of 64000000");
-  EXPECT_EQ(refusal(with_png_size(png, 65000, 60000)), "65000 x 60000 pixels, more than the limit of 64000000");
-  EXPECT_EQ(refusal(jpeg, {63}), "8 x 8 pixels, more than the limit of 63");
-  EXPECT_EQ(refusal(png, {63}), "8 x 8 pixels, more than the limit of 63");
+  EXPECT_EQ(error_of(with_jpeg_size(jpeg, 65000, 60000)), "65000 x 60000 pixels, more than the limit of 64000000");
+  EXPECT_EQ(error_of(with_png_size(png, 65000, 60000)), "65000 x 60000 pixels, more than the limit of 64000000");
+  EXPECT_EQ(error_of(jpeg, {63}), "8 x 8 pixels, more than the limit of 63");
+  EXPECT_EQ(error_of(png, {63}), "8 x 8 pixels, more than the limit of 63");
   EXPECT_EQ(decode_picture(jpeg, {64}).width, 8);
   EXPECT_EQ(decode_picture(png, {64}).width, 8);
 }
 
-TEST(DecodePicture, RefusesSizesThatTheDataDoesNotBear) {
+TEST(DecodePicture, RejectsSizesThatExceedTheData) {
   const Bytes jpeg = encode_jpeg(sample_picture(32, 32));
   for (const auto& [width, height] : {std::pair(32, 64), {64, 32}, {1000, 1000}, {8000, 8000}, {0, 32}, {32, 0}})
-    EXPECT_NE(refusal(with_jpeg_size(jpeg, width, height)).find("corrupt JPEG"), std::string::npos)
+    EXPECT_NE(error_of(with_jpeg_size(jpeg, width, height)).find("corrupt JPEG"), std::string::npos)
         << width << " x " << height;
   const Bytes png = encode_png(sample_picture(32, 32));
   for (const auto& [width, height] : {std::pair(32u, 33u),
@@ -199,23 +199,23 @@ TEST(DecodePicture, RefusesSizesThatTheDataDoesNotBear) {
                                       {32u, 0u},
                                       {0x7fffffffu, 1u},
                                       {0xffffffffu, 0xffffffffu}})
-    EXPECT_NE(refusal(with_png_size(png, width, height)).find(" PNG"), std::string::npos) << width << " x " << height;
+    EXPECT_NE(error_of(with_png_size(png, width, height)).find(" PNG"), std::string::npos) << width << " x " << height;
 }
 
-TEST(DecodePicture, RefusesAPngOfTheWrongChecksum) {
+TEST(DecodePicture, RejectsWrongPngChecksums) {
   Bytes png = encode_png(sample_picture(32, 32));
   png[60] ^= 0x10;  // within the pixels
-  EXPECT_NE(refusal(png).find("corrupt PNG"), std::string::npos);
+  EXPECT_NE(error_of(png).find("corrupt PNG"), std::string::npos);
 }
 
-TEST(DecodePicture, RefusesJpegsOfOtherDepths) {
+TEST(DecodePicture, RejectsOtherJpegDepths) {
   Bytes jpeg = encode_jpeg(sample_picture(32, 32));
   jpeg[frame_header(jpeg) + 4] = 12;
-  EXPECT_NE(refusal(jpeg).find("corrupt JPEG"), std::string::npos);
+  EXPECT_NE(error_of(jpeg).find("corrupt JPEG"), std::string::npos);
 }
 
-TEST(DecodePicture, RefusesAJpegOfEndlessScans) {
-  // The last scan again and again: every repetition is valid, only nobody needs it.
+TEST(DecodePicture, RejectsTooManyJpegScans) {
+  // Repeats the last scan; each repetition is valid.
   const Bytes jpeg = encode_jpeg(sample_picture(8, 8), JpegKind::kTwoScans);
   const Bytes marker = {0xff, 0xda};
   const auto scan = std::find_end(jpeg.begin(), jpeg.end(), marker.begin(), marker.end());
@@ -226,11 +226,11 @@ TEST(DecodePicture, RefusesAJpegOfEndlessScans) {
     return bytes;
   };
   EXPECT_EQ(decode_picture(repeated(400)).rgb, decode_picture(jpeg).rgb);
-  EXPECT_EQ(refusal(repeated(600)), "corrupt JPEG: more than 500 scans");
+  EXPECT_EQ(error_of(repeated(600)), "corrupt JPEG: more than 500 scans");
 }
 
-TEST(DecodePicture, SurvivesEveryWrongByte) {
-  // Whatever comes out, a picture or an error, nothing else may happen (run with the address sanitiser).
+TEST(DecodePicture, SurvivesCorruptBytes) {
+  // The result is a picture or a PictureError; the address sanitiser finds everything else.
   for (const Bytes& file : {encode_jpeg(sample_picture(12, 20)), encode_jpeg(sample_picture(12, 20), JpegKind::kYcck),
                             encode_jpeg(sample_picture(12, 20), JpegKind::kProgressive),
                             encode_png(sample_picture(12, 20)), encode_png(sample_picture(12, 20), true)}) {
@@ -248,7 +248,7 @@ TEST(DecodePicture, SurvivesEveryWrongByte) {
   }
 }
 
-TEST(LooksLikePictureName, GoesByTheEndingInAnyCase) {
+TEST(LooksLikePictureName, IgnoresCase) {
   for (const char* name :
        {"a.jpg", "a.JPG", "dir/b.jpeg", "c.JpEg", "d.png", "e.PNG", "f.webp", "g.WebP", "with space.png", "x.y.jpg"})
     EXPECT_TRUE(looks_like_picture_name(name)) << name;
@@ -256,7 +256,7 @@ TEST(LooksLikePictureName, GoesByTheEndingInAnyCase) {
     EXPECT_FALSE(looks_like_picture_name(name)) << name;
 }
 
-TEST(LooksLikePicture, GoesByTheFirstBytes) {
+TEST(LooksLikePicture, ChecksTheFirstBytes) {
   EXPECT_TRUE(looks_like_picture(encode_jpeg(sample_picture(2, 2))));
   EXPECT_TRUE(looks_like_picture(encode_png(sample_picture(2, 2))));
   EXPECT_FALSE(looks_like_picture(Bytes{}));

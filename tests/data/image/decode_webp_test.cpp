@@ -24,7 +24,7 @@ using test::sample_picture;
 
 using Bytes = std::vector<uint8_t>;
 
-std::string refusal(std::span<const uint8_t> bytes, const DecodeLimits& limits = {}) {
+std::string error_of(std::span<const uint8_t> bytes, const DecodeLimits& limits = {}) {
   return test::message_of<PictureError>([&] { decode_picture(bytes, limits); });
 }
 
@@ -36,7 +36,7 @@ void append_number(Bytes& bytes, size_t value, int length) {
   for (int i = 0; i < length; ++i) bytes.push_back(static_cast<uint8_t>(value >> 8 * i));
 }
 
-// A chunk of a RIFF file: its name, the length of what it holds, and that, filled up to an even length.
+// A RIFF chunk: name, length, payload padded to an even length.
 Bytes chunk(std::string_view name, std::span<const uint8_t> payload) {
   Bytes bytes(name.begin(), name.end());
   append_number(bytes, payload.size(), 4);
@@ -45,27 +45,26 @@ Bytes chunk(std::string_view name, std::span<const uint8_t> payload) {
   return bytes;
 }
 
-// A WebP file of these chunks.
 Bytes webp_of(const std::vector<Bytes>& chunks) {
   Bytes payload = {'W', 'E', 'B', 'P'};
   for (const Bytes& each : chunks) append(payload, each);
   return chunk("RIFF", payload);
 }
 
-// The chunk that announces others, and the size of the picture as a whole.
-enum Announced : uint8_t { kAnimation = 0x02, kExif = 0x08 };
-Bytes vp8x(uint8_t announced, size_t width, size_t height) {
-  Bytes payload = {announced, 0, 0, 0};
+// The VP8X chunk: flags of other chunks, and the size of the picture.
+enum Vp8xFlags : uint8_t { kAnimation = 0x02, kExif = 0x08 };
+Bytes vp8x(uint8_t flags, size_t width, size_t height) {
+  Bytes payload = {flags, 0, 0, 0};
   append_number(payload, width - 1, 3);
   append_number(payload, height - 1, 3);
   return chunk("VP8X", payload);
 }
 
-TEST(LooksLikePicture, KnowsWebpFromOtherFilesOfItsKind) {
+TEST(LooksLikePicture, DistinguishesWebpFromOtherRiffFiles) {
   EXPECT_TRUE(looks_like_picture(webp_of({})));
   for (const std::string_view text : {"RIFF", "RIFF\4\0\0", "RIFF....WAVE", "RIFF....WEB", "RIFX....WEBP", "WEBP"}) {
     EXPECT_FALSE(looks_like_picture({reinterpret_cast<const uint8_t*>(text.data()), text.size()})) << text;
-    EXPECT_EQ(refusal({reinterpret_cast<const uint8_t*>(text.data()), text.size()}), "not a JPEG, PNG or WebP file");
+    EXPECT_EQ(error_of({reinterpret_cast<const uint8_t*>(text.data()), text.size()}), "not a JPEG, PNG or WebP file");
   }
 }
 
@@ -75,7 +74,7 @@ enum class WebpKind { kLossy, kLossless, kLossyWithAlpha, kLosslessWithAlpha };
 constexpr WebpKind kKinds[] = {WebpKind::kLossy, WebpKind::kLossless, WebpKind::kLossyWithAlpha,
                                WebpKind::kLosslessWithAlpha};
 
-// With alpha, every pixel has another one and none is fully transparent, whose colour the encoder would not keep.
+// Alpha varies and is never 0, because the encoder discards the colour of transparent pixels.
 Bytes encode_webp(const Picture& picture, WebpKind kind) {
   constexpr float kQuality = 90;
   Bytes rgba;
@@ -105,22 +104,22 @@ Bytes encode_webp(const Picture& picture, WebpKind kind) {
   return bytes;
 }
 
-// The chunks of a file without its head.
+// The chunks of a file without its RIFF header.
 Bytes chunks_of(const Bytes& webp) {
   return {webp.begin() + 12, webp.end()};
 }
 
-Bytes crops(const Bytes& bytes, size_t length) {
+Bytes truncated(const Bytes& bytes, size_t length) {
   return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)};
 }
 
-// `webp`, a file of a single chunk, with EXIF behind its pixels.
+// Adds an EXIF chunk after the pixels of `webp`, a file of one chunk.
 Bytes with_exif(const Bytes& webp, const Picture& picture, std::span<const uint8_t> payload) {
   return webp_of({vp8x(kExif, static_cast<size_t>(picture.width), static_cast<size_t>(picture.height)), chunks_of(webp),
                   chunk("EXIF", payload)});
 }
 
-// An animation of one frame, which holds this file's pixels.
+// An animation with the pixels of `webp` as its only frame.
 Bytes animation_of(const Bytes& webp, const Picture& picture) {
   Bytes frame(6, 0);  // at the upper left
   append_number(frame, static_cast<size_t>(picture.width) - 1, 3);
@@ -132,7 +131,7 @@ Bytes animation_of(const Bytes& webp, const Picture& picture) {
                   chunk("ANIM", Bytes(6, 0)), chunk("ANMF", frame)});
 }
 
-TEST(DecodeWebp, ReadsALosslessOneBackExactly) {
+TEST(DecodeWebp, LosslessRoundTrips) {
   for (const WebpKind kind : {WebpKind::kLossless, WebpKind::kLosslessWithAlpha}) {
     for (const auto& [height, width] : {std::pair(1, 1), {1, 9}, {9, 1}, {33, 20}}) {
       const Picture picture = sample_picture(height, width);
@@ -144,7 +143,7 @@ TEST(DecodeWebp, ReadsALosslessOneBackExactly) {
   }
 }
 
-TEST(DecodeWebp, ReadsALossyOneBackNearly) {
+TEST(DecodeWebp, LossyIsClose) {
   const Picture picture = test::plain_picture(17, 23, 200, 100, 50);
   for (const WebpKind kind : {WebpKind::kLossy, WebpKind::kLossyWithAlpha}) {
     const Picture decoded = decode_picture(encode_webp(picture, kind));
@@ -154,32 +153,32 @@ TEST(DecodeWebp, ReadsALossyOneBackNearly) {
   }
 }
 
-TEST(DecodeWebp, TurnsItUpright) {
+TEST(DecodeWebp, AppliesTheOrientation) {
   const Picture picture = sample_picture(24, 16);
   const Bytes webp = encode_webp(picture, WebpKind::kLossless);
   for (int orientation = 1; orientation <= 8; ++orientation) {
     for (const bool big_endian : {false, true}) {
-      // The standard has the TIFF alone; some programs write it as JPEGs have it.
+      // The standard has the TIFF only; some programs add JPEG's "Exif" prefix.
       const Bytes named = test::exif_payload(orientation, big_endian);
       for (const size_t skipped : {size_t{0}, size_t{6}}) {
         const auto payload = std::span(named).subspan(skipped);
         const Picture turned = decode_picture(with_exif(webp, picture, payload));
         EXPECT_EQ(turned.height, orientation >= 5 ? 16 : 24) << orientation;
-        EXPECT_EQ(turned.rgb, turn_upright(picture, orientation).rgb) << orientation;
+        EXPECT_EQ(turned.rgb, apply_orientation(picture, orientation).rgb) << orientation;
       }
     }
   }
 }
 
-TEST(DecodeWebp, TakesBrokenExifAsUpright) {
+TEST(DecodeWebp, IgnoresInvalidExif) {
   const Picture picture = sample_picture(24, 16);
   const Bytes webp = encode_webp(picture, WebpKind::kLossless);
   const Bytes payload = test::exif_payload(6, true);
   for (const size_t length : {size_t{0}, size_t{1}, size_t{6}, size_t{20}})
-    EXPECT_EQ(decode_picture(with_exif(webp, picture, crops(payload, length))).rgb, picture.rgb) << length;
+    EXPECT_EQ(decode_picture(with_exif(webp, picture, truncated(payload, length))).rgb, picture.rgb) << length;
 }
 
-TEST(DecodeWebp, IgnoresWhatFollows) {
+TEST(DecodeWebp, IgnoresTrailingBytes) {
   for (const WebpKind kind : kKinds) {
     Bytes webp = encode_webp(sample_picture(8, 8), kind);
     const Picture plain = decode_picture(webp);
@@ -188,76 +187,76 @@ TEST(DecodeWebp, IgnoresWhatFollows) {
   }
 }
 
-TEST(DecodeWebp, RefusesEveryTruncatedOne) {
+TEST(DecodeWebp, RejectsTruncation) {
   const Picture picture = sample_picture(20, 28);
   std::vector<Bytes> files;
   for (const WebpKind kind : kKinds) files.push_back(encode_webp(picture, kind));
   files.push_back(with_exif(files[0], picture, test::exif_payload(6, true)));
   for (const Bytes& webp : files) {
     for (size_t length = 12; length < webp.size(); ++length)
-      ASSERT_EQ(refusal(crops(webp, length)), "truncated WebP") << length << " of " << webp.size();
+      ASSERT_EQ(error_of(truncated(webp, length)), "truncated WebP") << length << " of " << webp.size();
   }
 }
 
-TEST(DecodeWebp, RefusesPixelsThatEndEarlyInACompleteFile) {
-  // Lengths are right, only the pixels are too few.
+TEST(DecodeWebp, RejectsTruncatedPixelsInACompleteFile) {
+  // All lengths are consistent, but pixels are missing.
   for (const auto& [kind, name] : {std::pair(WebpKind::kLossy, "VP8 "), {WebpKind::kLossless, "VP8L"}}) {
     const Bytes webp = encode_webp(sample_picture(40, 56), kind);
     const std::span<const uint8_t> pixels = std::span(webp).subspan(20);
     for (size_t eighth = 0; eighth < 8; ++eighth) {
-      const std::string reason = refusal(webp_of({chunk(name, pixels.first(pixels.size() * eighth / 8))}));
+      const std::string reason = error_of(webp_of({chunk(name, pixels.first(pixels.size() * eighth / 8))}));
       EXPECT_TRUE(reason == "truncated WebP" || reason == "corrupt WebP") << eighth << ": " << reason;
     }
   }
 }
 
-TEST(DecodeWebp, RefusesAnimations) {
+TEST(DecodeWebp, RejectsAnimations) {
   const Picture picture = sample_picture(20, 28);
   for (const WebpKind kind : {WebpKind::kLossy, WebpKind::kLossless}) {
     const Bytes animation = animation_of(encode_webp(picture, kind), picture);
-    EXPECT_EQ(refusal(animation), "animated WebP, not a single picture");
-    EXPECT_EQ(refusal(crops(animation, 40)), "animated WebP, not a single picture") << "by the header alone";
+    EXPECT_EQ(error_of(animation), "animated WebP, not a single picture");
+    EXPECT_EQ(error_of(truncated(animation, 40)), "animated WebP, not a single picture") << "by the header alone";
   }
 }
 
-TEST(DecodeWebp, RefusesTooManyPixelsByTheHeaderAlone) {
-  // A lossless header: a byte that says so, then width and height less one, 14 bits each.
+TEST(DecodeWebp, RejectsTooManyPixelsByTheHeader) {
+  // A lossless header: signature byte, then width - 1 and height - 1 with 14 bits each.
   Bytes largest = {0x2f};
   append_number(largest, 0x0fffffff, 4);
   largest.resize(16);
-  EXPECT_EQ(refusal(webp_of({chunk("VP8L", largest)})), "16384 x 16384 pixels, more than the limit of 64000000");
-  EXPECT_EQ(refusal(webp_of({vp8x(kAnimation, 65000, 60000)})),
+  EXPECT_EQ(error_of(webp_of({chunk("VP8L", largest)})), "16384 x 16384 pixels, more than the limit of 64000000");
+  EXPECT_EQ(error_of(webp_of({vp8x(kAnimation, 65000, 60000)})),
             "65000 x 60000 pixels, more than the limit of 64000000");
   for (const WebpKind kind : kKinds) {
     const Bytes webp = encode_webp(sample_picture(8, 8), kind);
-    EXPECT_EQ(refusal(webp, {63}), "8 x 8 pixels, more than the limit of 63");
+    EXPECT_EQ(error_of(webp, {63}), "8 x 8 pixels, more than the limit of 63");
     EXPECT_EQ(decode_picture(webp, {64}).width, 8);
   }
 }
 
-TEST(DecodeWebp, RefusesSizesThatDoNotAgree) {
+TEST(DecodeWebp, RejectsInconsistentSizes) {
   for (const WebpKind kind : {WebpKind::kLossy, WebpKind::kLossless}) {
     const Bytes pixels = chunks_of(encode_webp(sample_picture(20, 28), kind));
     EXPECT_EQ(decode_picture(webp_of({vp8x(0, 28, 20), pixels})).width, 28);
     for (const auto& [width, height] :
          {std::pair(28, 21), {27, 20}, {20, 28}, {1, 1}, {65000, 60000}, {1 << 24, 1 << 24}})
-      EXPECT_EQ(refusal(webp_of({vp8x(0, static_cast<size_t>(width), static_cast<size_t>(height)), pixels})),
+      EXPECT_EQ(error_of(webp_of({vp8x(0, static_cast<size_t>(width), static_cast<size_t>(height)), pixels})),
                 "corrupt WebP")
           << width << " x " << height;
   }
 }
 
-TEST(DecodeWebp, RefusesSizesThatTheDataDoesNotBear) {
+TEST(DecodeWebp, RejectsSizesThatExceedTheData) {
   Bytes lossy = encode_webp(sample_picture(32, 32), WebpKind::kLossy);
   lossy[20 + 6] = lossy[20 + 8] = 0xff;  // width and height, behind 3 bytes of the frame's and 3 of its start
-  EXPECT_EQ(refusal(lossy), "truncated WebP");
+  EXPECT_EQ(error_of(lossy), "truncated WebP");
   Bytes lossless = encode_webp(sample_picture(32, 32), WebpKind::kLossless);
   lossless[20 + 2] |= 0x0f;  // upper bits of the width
-  const std::string reason = refusal(lossless);
+  const std::string reason = error_of(lossless);
   EXPECT_TRUE(reason == "truncated WebP" || reason == "corrupt WebP") << reason;
 }
 
-TEST(DecodeWebp, RefusesFilesWithoutPixelsAndWrongLengths) {
+TEST(DecodeWebp, RejectsMissingPixelsAndWrongLengths) {
   const Picture picture = sample_picture(20, 28);
   const Bytes webp = encode_webp(picture, WebpKind::kLossy);
   const auto with_length = [](Bytes bytes, size_t at, uint32_t length) {
@@ -268,9 +267,9 @@ TEST(DecodeWebp, RefusesFilesWithoutPixelsAndWrongLengths) {
     const char* what;
     Bytes bytes;
   } cases[] = {
-      {"a head alone", webp_of({})},
-      {"an announcement alone", webp_of({vp8x(0, 28, 20)})},
-      {"EXIF alone", webp_of({vp8x(kExif, 28, 20), chunk("EXIF", test::exif_payload(1, true))})},
+      {"a RIFF header only", webp_of({})},
+      {"VP8X only", webp_of({vp8x(0, 28, 20)})},
+      {"EXIF only", webp_of({vp8x(kExif, 28, 20), chunk("EXIF", test::exif_payload(1, true))})},
       {"a file of length 0", with_length(webp, 4, 0)},
       {"a file of length 4", with_length(webp, 4, 4)},
       {"a file too short for its chunk", with_length(webp, 4, static_cast<uint32_t>(webp.size() / 2))},
@@ -280,13 +279,13 @@ TEST(DecodeWebp, RefusesFilesWithoutPixelsAndWrongLengths) {
       {"a chunk of 4 GiB", with_length(webp, 16, 0xffffffff)},
   };
   for (const auto& [what, bytes] : cases) {
-    const std::string reason = refusal(bytes);
+    const std::string reason = error_of(bytes);
     EXPECT_TRUE(reason == "truncated WebP" || reason == "corrupt WebP") << what << ": " << reason;
   }
 }
 
-TEST(DecodeWebp, SurvivesEveryWrongByte) {
-  // Whatever comes out, a picture or an error, nothing else may happen (run with the address sanitiser).
+TEST(DecodeWebp, SurvivesCorruptBytes) {
+  // The result is a picture or a PictureError; the address sanitiser finds everything else.
   const Picture picture = sample_picture(12, 20);
   std::vector<Bytes> files;
   for (const WebpKind kind : kKinds) files.push_back(encode_webp(picture, kind));
@@ -307,13 +306,13 @@ TEST(DecodeWebp, SurvivesEveryWrongByte) {
   }
 }
 
-TEST(LoadImages, ReadsWebpBesideOthersAndSetsBadOnesAside) {
+TEST(LoadImages, ReadsWebpAndSkipsBadFiles) {
   const test::TempDir dir;
   const Picture picture = sample_picture(6, 6);
   const Bytes webp = encode_webp(picture, WebpKind::kLossless);
   for (int i = 10; i < 19; ++i) dir.write(fmt::format("{}.png", i), test::encode_png(picture));
   dir.write("19.webp", webp);
-  dir.write("20.jpg", webp);  // by content, whatever it is called
+  dir.write("20.jpg", webp);  // detected by content
   dir.write("21.webp", animation_of(webp, picture));
   LoadOptions options;
   options.preprocessing = {6, 6};
@@ -330,12 +329,12 @@ TEST(LoadImages, ReadsWebpBesideOthersAndSetsBadOnesAside) {
 
 #else
 
-TEST(DecodeWebp, SaysWhatTheBuildLacks) {
-  EXPECT_EQ(refusal(webp_of({})), "WebP pictures need a build with libwebp");
-  EXPECT_EQ(refusal(webp_of({vp8x(0, 28, 20)})), "WebP pictures need a build with libwebp");
+TEST(DecodeWebp, NeedsLibwebp) {
+  EXPECT_EQ(error_of(webp_of({})), "WebP pictures need a build with libwebp");
+  EXPECT_EQ(error_of(webp_of({vp8x(0, 28, 20)})), "WebP pictures need a build with libwebp");
 }
 
-TEST(LoadImages, SetsWebpAsideWithoutLibwebp) {
+TEST(LoadImages, SkipsWebpWithoutLibwebp) {
   const test::TempDir dir;
   for (int i = 10; i < 20; ++i) dir.write(fmt::format("{}.png", i), test::encode_png(sample_picture(6, 6)));
   dir.write("20.webp", webp_of({}));

@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-// A picture whose red values are the given rows.
+// A picture with the given red values.
 Picture red_rows(const std::vector<std::vector<int>>& rows) {
   Picture picture{static_cast<int>(rows.size()), static_cast<int>(rows[0].size()), {}};
   for (const auto& row : rows) {
@@ -17,7 +17,7 @@ Picture red_rows(const std::vector<std::vector<int>>& rows) {
   return picture;
 }
 
-TEST(TurnUpright, MovesEveryPixelAsTheStandardSays) {
+TEST(ApplyOrientation, FollowsTheStandard) {
   const std::vector<std::vector<int>> stored = {{1, 2, 3}, {4, 5, 6}};
   const struct {
     int orientation;
@@ -36,7 +36,7 @@ TEST(TurnUpright, MovesEveryPixelAsTheStandardSays) {
   };
   for (const auto& [orientation, upright] : cases) {
     const Picture expected = red_rows(upright);
-    const Picture turned = turn_upright(red_rows(stored), orientation);
+    const Picture turned = apply_orientation(red_rows(stored), orientation);
     EXPECT_EQ(turned.height, expected.height) << orientation;
     EXPECT_EQ(turned.width, expected.width) << orientation;
     EXPECT_EQ(turned.rgb, expected.rgb) << orientation;
@@ -50,21 +50,21 @@ TEST(ExifOrientation, IsReadInBothByteOrders) {
   }
 }
 
-TEST(ExifOrientation, IsUprightForValuesThatDoNotExist) {
+TEST(ExifOrientation, IsUprightForInvalidValues) {
   for (const int value : {0, 9, 255, 65535}) EXPECT_EQ(exif_orientation(test::exif_payload(value, true)), 1);
 }
 
-TEST(ExifOrientation, IsUprightWhereTheSegmentEndsEarly) {
+TEST(ExifOrientation, IsUprightForTruncatedSegments) {
   const std::vector<uint8_t> payload = test::exif_payload(6, false);
-  const size_t end_of_value = payload.size() - 4 - 2;  // without the next directory's place and the padding
+  const size_t end_of_value = payload.size() - 4 - 2;  // without the next directory's offset and the padding
   for (size_t length = 0; length <= payload.size(); ++length) {
-    // A copy of its own, so that a read behind the end is one behind an allocation.
+    // An exact copy, so that the address sanitiser finds reads beyond the end.
     const std::vector<uint8_t> crops(payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(length));
     EXPECT_EQ(exif_orientation(crops), length >= end_of_value ? 6 : 1) << length;
   }
 }
 
-TEST(ExifOrientation, SurvivesEveryWrongByte) {
+TEST(ExifOrientation, SurvivesCorruptBytes) {
   const std::vector<uint8_t> payload = test::exif_payload(6, true);
   for (size_t at = 0; at < payload.size(); ++at) {
     for (const int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
@@ -76,15 +76,15 @@ TEST(ExifOrientation, SurvivesEveryWrongByte) {
   }
 }
 
-TEST(ExifOrientation, SurvivesADirectoryOutsideOfTheSegment) {
-  for (const int where : {10, 11, 12, 13}) {  // the bytes of the directory's place
+TEST(ExifOrientation, SurvivesADirectoryOutOfBounds) {
+  for (const int where : {10, 11, 12, 13}) {  // the bytes of the directory's offset
     std::vector<uint8_t> wrong = test::exif_payload(6, true);
     wrong[static_cast<size_t>(where)] = 0xff;
     EXPECT_EQ(exif_orientation(wrong), 1) << where;
   }
 }
 
-TEST(ExifOrientation, AlsoCountsAsALongNumber) {
+TEST(ExifOrientation, IsReadAsALong) {
   std::vector<uint8_t> payload = test::exif_payload(0, false);
   const size_t entry = 6 + 8 + 2 + 12;
   payload[entry + 2] = 4;  // type LONG
@@ -94,21 +94,21 @@ TEST(ExifOrientation, AlsoCountsAsALongNumber) {
   EXPECT_EQ(exif_orientation(payload), 1);
 }
 
-TEST(DecodePicture, TurnsAJpegUpright) {
+TEST(DecodePicture, AppliesTheJpegOrientation) {
   const Picture picture = test::sample_picture(24, 16);
   const std::vector<uint8_t> jpeg = test::encode_jpeg(picture);
   const Picture stored = decode_picture(jpeg);
   for (int orientation = 1; orientation <= 8; ++orientation) {
     for (const bool big_endian : {false, true}) {
       const auto turned = decode_picture(test::with_app1(jpeg, test::exif_payload(orientation, big_endian)));
-      const Picture expected = turn_upright(stored, orientation);
+      const Picture expected = apply_orientation(stored, orientation);
       EXPECT_EQ(turned.height, orientation >= 5 ? 16 : 24) << orientation;
       EXPECT_EQ(turned.rgb, expected.rgb) << orientation;
     }
   }
 }
 
-TEST(DecodePicture, TakesAJpegWithBrokenExifAsUpright) {
+TEST(DecodePicture, IgnoresInvalidExifInJpeg) {
   const std::vector<uint8_t> jpeg = test::encode_jpeg(test::sample_picture(24, 16));
   std::vector<uint8_t> payload = test::exif_payload(6, true);
   payload.resize(20);

@@ -1,9 +1,9 @@
-"""What Pillow makes of pictures, for the C++ tests to compare with byte for byte.
+"""Writes Pillow's results for the C++ tests, which compare them byte for byte.
 
-  pillow_reference.py resize OUT       random pictures and what Image.resize(BILINEAR) makes of them
-  pillow_reference.py decode FOLDER    JPEG and PNG files of every mode, each with a FILE.rgb beside it
-  pillow_reference.py webp FOLDER      the same of WebP
-  pillow_reference.py convert FILE...  FILE.rgb beside files that exist
+  pillow_reference.py resize OUT       random pictures before and after Image.resize(BILINEAR)
+  pillow_reference.py decode FOLDER    JPEG and PNG files of every mode, each with its FILE.rgb
+  pillow_reference.py webp FOLDER      the same for WebP
+  pillow_reference.py convert FILE...  FILE.rgb for existing files
 
 A picture is written as two little-endian 32-bit numbers, height and width, and height * width * 3 bytes.
 """
@@ -16,7 +16,7 @@ import zlib
 import numpy as np
 from PIL import Image, ImageOps
 
-warnings.simplefilter("ignore")  # Pillow would rather see palettes with alpha as RGBA
+warnings.simplefilter("ignore")  # about palettes with alpha
 
 SIZES = [  # (width, height) before and after
     ((8, 8), (8, 8)), ((8, 8), (16, 16)), ((16, 16), (8, 8)), ((28, 28), (32, 32)), ((32, 32), (28, 28)),
@@ -41,7 +41,7 @@ def packed(array):
 def reference(path):
     image = Image.open(path)
     image.load()
-    if image.mode.startswith("I"):  # 16-bit grey: Pillow would clip to white, we keep the high byte
+    if image.mode.startswith("I"):  # 16-bit grey: Pillow clips to white, we keep the high byte
         grey = (np.asarray(image).astype(np.int64) >> 8).astype(np.uint8)
         return np.repeat(grey[:, :, None], 3, axis=2)
     return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
@@ -57,7 +57,7 @@ def resize(out):
     with open(out, "wb") as file:
         for index, (before, after) in enumerate(SIZES):
             shape = (before[1], before[0], 3)
-            if index % 3 == 2:  # only black and white: the largest steps
+            if index % 3 == 2:  # black and white only, for the largest steps
                 pixels = (random.randint(0, 2, shape) * 255).astype(np.uint8)
             else:
                 pixels = random.randint(0, 256, shape).astype(np.uint8)
@@ -166,7 +166,7 @@ def webp(folder):
 
     def picture(mode, width=45, height=31):
         image = sample(random, mode, width, height)
-        if mode == "RGBA":  # every alpha there is, and whole areas of none
+        if mode == "RGBA":  # all alpha values, and transparent areas
             alpha = random.randint(0, 256, (height, width)).astype(np.uint8)
             alpha[: height // 2, : width // 2] = 0
             image.putalpha(Image.fromarray(alpha))
@@ -192,7 +192,7 @@ def webp(folder):
         exif = Image.Exif()
         exif[0x0112] = orientation
         exif[0x010F] = "a camera with a name longer than four bytes"
-        named = exif.tobytes()  # as in a JPEG, behind "Exif" and two zeros
+        named = exif.tobytes()  # as in a JPEG, after "Exif" and two zeros
         save(f"exif_{orientation}", picture("RGB", 41, 23), exif=named[6:])
         save(f"exif_named_{orientation}", picture("RGB", 41, 23), exif=named)
         save(f"exif_lossless_{orientation}", picture("RGBA", 9, 14), exif=named[6:], lossless=True)

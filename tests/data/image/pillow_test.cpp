@@ -1,4 +1,4 @@
-// Decoding and resizing against the real Pillow, byte for byte.
+// Compares decoding and resizing with Pillow, byte for byte.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using test::TempDir;
 
 constexpr const char* kScript = "tests/data/image/pillow_reference.py";
 
-// Takes the next picture off `bytes`, as the script writes them.
+// Removes the first picture from `bytes`, in the format of the script.
 Picture take_picture(std::span<const uint8_t>& bytes) {
   int32_t size[2] = {};
   std::memcpy(size, bytes.data(), sizeof size);
@@ -40,18 +40,18 @@ void expect_equal(const Picture& ours, const Picture& theirs, const std::string&
       << what << " differs at byte " << mine - ours.rgb.begin() << ": " << int{*mine} << ", Pillow " << int{*other};
 }
 
-void expect_decoded_as_by_pillow(const std::string& path) {
+void expect_matches_pillow(const std::string& path) {
   const std::vector<uint8_t> bytes = test::read_bytes(path + ".rgb");
   std::span<const uint8_t> rest = bytes;
   expect_equal(decode_picture(test::read_bytes(path)), take_picture(rest), path);
 }
 
-// Compares every picture of a folder; how many there were.
-int expect_all_decoded_as_by_pillow(const std::string& folder) {
+// Compares all pictures of a folder and returns their number.
+int expect_folder_matches_pillow(const std::string& folder) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (!looks_like_picture_name(entry.path().string())) continue;
-    expect_decoded_as_by_pillow(entry.path().string());
+    expect_matches_pillow(entry.path().string());
     ++files;
   }
   return files;
@@ -68,10 +68,10 @@ class PillowParity : public ::testing::Test {
   TempDir dir_;
 };
 
-TEST_F(PillowParity, ResizesEveryPairOfSizesBitForBit) {
-  // Later versions round a few enlargements of extreme shape otherwise.
+TEST_F(PillowParity, Resize) {
+  // Later versions round a few extreme enlargements differently.
   const auto python = test::python_with("numpy, PIL; assert PIL.__version__.startswith('9.')");
-  if (!python) GTEST_SKIP() << "skipped: no python3-pil of version 9, which this is equal to bit for bit";
+  if (!python) GTEST_SKIP() << "skipped: no python3-pil of version 9, which we match bit for bit";
   ASSERT_TRUE(test::run_python(*python, kScript, {"resize", dir_ / "resize.bin"}));
   const std::vector<uint8_t> bytes = test::read_bytes(dir_ / "resize.bin");
   int pairs = 0;
@@ -84,22 +84,22 @@ TEST_F(PillowParity, ResizesEveryPairOfSizesBitForBit) {
   EXPECT_GE(pairs, 40);
 }
 
-TEST_F(PillowParity, DecodesEveryModeOfJpegAndPngBitForBit) {
+TEST_F(PillowParity, DecodeJpegAndPng) {
   ASSERT_TRUE(test::run_python(python_, kScript, {"decode", dir_.path()}));
-  EXPECT_GE(expect_all_decoded_as_by_pillow(dir_.path()), 146);
+  EXPECT_GE(expect_folder_matches_pillow(dir_.path()), 146);
 }
 
-TEST_F(PillowParity, DecodesEveryKindOfWebpBitForBit) {
+TEST_F(PillowParity, DecodeWebp) {
 #ifndef TRIBUTARY_WEBP
   GTEST_SKIP() << "skipped: built without libwebp";
 #endif
   const auto python = test::python_with("numpy, PIL.features; assert PIL.features.check('webp')");
   if (!python) GTEST_SKIP() << "skipped: no python3-pil that writes WebP";
   ASSERT_TRUE(test::run_python(*python, kScript, {"webp", dir_.path()}));
-  EXPECT_GE(expect_all_decoded_as_by_pillow(dir_.path()), 100);
+  EXPECT_GE(expect_folder_matches_pillow(dir_.path()), 100);
 }
 
-TEST_F(PillowParity, DecodesWhatOnlyOtherProgramsWriteBitForBit) {
+TEST_F(PillowParity, DecodeFilesThatPillowCannotWrite) {
   const Picture picture = test::sample_picture(37, 52);
   std::vector<std::string> paths = {
       dir_.write("ycck.jpg", test::encode_jpeg(picture, JpegKind::kYcck)),
@@ -117,7 +117,7 @@ TEST_F(PillowParity, DecodesWhatOnlyOtherProgramsWriteBitForBit) {
   std::vector<std::string> arguments = {"convert"};
   arguments.insert(arguments.end(), paths.begin(), paths.end());
   ASSERT_TRUE(test::run_python(python_, kScript, arguments));
-  for (const std::string& path : paths) expect_decoded_as_by_pillow(path);
+  for (const std::string& path : paths) expect_matches_pillow(path);
 }
 
 }  // namespace

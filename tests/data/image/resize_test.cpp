@@ -1,4 +1,4 @@
-// What can be known of the resize without Pillow at hand; pillow_test.cpp compares the bits.
+// Properties of the resize; pillow_test.cpp compares the bits.
 #include "tributary/data/image/resize.h"
 
 #include <gtest/gtest.h>
@@ -22,12 +22,12 @@ Picture row_of(const std::vector<int>& values) {
   return picture;
 }
 
-TEST(ResizeBilinear, LeavesAPictureOfTheRightSizeAlone) {
+TEST(ResizeBilinear, KeepsPicturesOfTheRightSize) {
   const Picture picture = test::sample_picture(13, 7);
   EXPECT_EQ(resize_bilinear(picture, 13, 7).rgb, picture.rgb);
 }
 
-TEST(ResizeBilinear, GivesTheSizeAskedFor) {
+TEST(ResizeBilinear, ReturnsTheRequestedSize) {
   for (const auto& [height, width] : {std::pair(1, 1), {1, 50}, {50, 1}, {13, 50}, {50, 7}, {224, 224}}) {
     const Picture resized = resize_bilinear(test::sample_picture(13, 7), height, width);
     EXPECT_EQ(resized.height, height);
@@ -36,7 +36,7 @@ TEST(ResizeBilinear, GivesTheSizeAskedFor) {
   }
 }
 
-TEST(ResizeBilinear, KeepsAPlainColourPlain) {
+TEST(ResizeBilinear, PreservesConstantColours) {
   for (const int value : {0, 1, 127, 254, 255}) {
     const auto byte = static_cast<uint8_t>(value);
     for (const int size : {1, 3, 17, 224}) {
@@ -46,15 +46,14 @@ TEST(ResizeBilinear, KeepsAPlainColourPlain) {
   }
 }
 
-TEST(ResizeBilinear, WeighsNeighboursByTheirDistance) {
-  // Doubling: the centres lie a quarter of a pixel off, so 3/4 of the near and 1/4 of the far one.
+TEST(ResizeBilinear, WeightsNeighboursByDistance) {
+  // Doubling: centres are off by a quarter of a pixel, so the weights are 3/4 and 1/4.
   EXPECT_EQ(reds(resize_bilinear(row_of({0, 100}), 1, 4)), (std::vector<int>{0, 25, 75, 100}));
-  // Halving four: the triangle reaches over one and a half neighbours, weights 1/8 3/8 3/8 1/8, cut and scaled at
-  // edges.
+  // Halving: the weights are 1/8 3/8 3/8 1/8, truncated and renormalised at the edges.
   EXPECT_EQ(reds(resize_bilinear(row_of({0, 70, 140, 210}), 1, 2)), (std::vector<int>{50, 160}));
 }
 
-TEST(ResizeBilinear, TreatsHeightAsWidth) {
+TEST(ResizeBilinear, IsSymmetricInHeightAndWidth) {
   const Picture picture = test::sample_picture(31, 31);
   Picture turned = picture;
   for (int y = 0; y < 31; ++y) {
@@ -67,7 +66,7 @@ TEST(ResizeBilinear, TreatsHeightAsWidth) {
   }
 }
 
-TEST(ResizeBilinear, CallsAnEmptySizeOurBug) {
+TEST(ResizeBilinear, RejectsEmptySizes) {
   EXPECT_THROW(resize_bilinear(test::sample_picture(2, 2), 0, 5), std::logic_error);
   EXPECT_THROW(resize_bilinear(Picture{}, 5, 5), std::logic_error);
 }

@@ -38,7 +38,6 @@ TEST(Bait, GoesSlowerOnALongWay) {
   EXPECT_DOUBLE_EQ(bait_rate(true, 6000), 1e-3);
 }
 
-// Spec 03, unit test 5.
 TEST(BaitStep, CastsTheBaitAloneAndBitesWithTheFeaturesAlone) {
   SourceModel source(test::small_info("lenet"), Random(1));
   BaitStep step(source, {});

@@ -15,7 +15,6 @@ double distance_of(double anchor, double bait, HeadDistance form) {
   return head_distances(two_classes(anchor), two_classes(bait), form).item<double>();
 }
 
-// Spec 03, unit test 1.
 TEST(HeadDistances, AreThoseOfTheReleasedCode) {
   EXPECT_NEAR(distance_of(1, 1, HeadDistance::kCode), 0.313262, 1e-6) << "a head is not at 0 from itself";
   EXPECT_NEAR(distance_of(0.5, 0.5, HeadDistance::kCode), 0, 1e-12);
@@ -38,7 +37,6 @@ TEST(HeadDistances, StayFiniteWhereProbabilitiesVanish) {
   }
 }
 
-// Spec 03, unit test 2.
 TEST(BiteLoss, IsTheMutualCrossEntropyLessTheEntropiesOfTheMeans) {
   const Tensor anchor = two_classes(0.6).softmax(1), bait = two_classes(0.8).softmax(1);
   const double mutual = mutual_cross_entropy(anchor, bait).item<double>();
@@ -54,7 +52,7 @@ TEST(BiteLoss, PrefersManyClassesToOne) {
   EXPECT_LT(bite_loss(spread, spread).item<double>(), bite_loss(collapsed, collapsed).item<double>() - 2);
 }
 
-// Spec 03, unit test 3. Two pictures, so that the signs are + and -.
+// Two pictures, so that the signs are + and -.
 Tensor cast_gradient(const Tensor& logits, HeadDistance form) {
   const Tensor bait = logits.clone().requires_grad_();
   const Tensor signs = uncertain_signs(entropy(logits.softmax(1)));
@@ -74,7 +72,7 @@ TEST(CastLoss, OfEqualHeadsHasNoGradientWhereTheyAreUniformOrCertain) {
   EXPECT_TENSOR_NEAR(cast_gradient(certain, HeadDistance::kCode), torch::zeros({2, 4}), 1e-7);
 }
 
-// Spec 03, section 3: the outer factors are detached, so that half of the distance is a constant to the bait.
+// The outer factors are detached, so that half of the distance is a constant to the bait.
 TEST(CastLoss, OfTheCodeMovesTheBaitByTheFirstHalfAlone) {
   const Tensor anchor = test::normals({6, 5}, 1);
   const Tensor bait = test::normals({6, 5}, 2).requires_grad_(), same = bait.detach().clone().requires_grad_();
@@ -83,7 +81,6 @@ TEST(CastLoss, OfTheCodeMovesTheBaitByTheFirstHalfAlone) {
   EXPECT_TENSOR_NEAR(bait.grad(), same.grad(), 1e-7);
 }
 
-// Spec 03, unit test 4.
 TEST(UncertainSigns, MarkTheLessCertainHalfRoundedDown) {
   const Tensor signs = uncertain_signs(torch::tensor({0.1f, 0.9f, 0.5f, 0.3f, 0.7f}));
   EXPECT_TENSOR_EQ(signs, torch::tensor({-1.f, 1.f, -1.f, -1.f, 1.f}));
@@ -101,14 +98,13 @@ NamedTensors some_classifier() {
 
 // What a cast step works on, [b]: the distance, or of the code's form the half that has a gradient in the bait. The
 // other half has none, but moves with the bait, and usually so far the other way that their sum shrinks in a step that
-// is to widen it. Spec 03's unit test 6 asks for the sum, which only the paper's form fulfils.
+// is to widen it. Only in the paper's form does the sum grow.
 Tensor pursued(const Tensor& anchor, const Tensor& bait, HeadDistance form) {
   if (form == HeadDistance::kPaper) return head_distances(anchor, bait, form);
   const Tensor p = anchor.softmax(1);
   return 0.5 * (p * (p.log() - bait.softmax(1).log_softmax(1))).sum(1);
 }
 
-// Spec 03, unit test 6.
 TEST(CastLoss, SeparatesTheHeadsOnUncertainPicturesAndJoinsThemOnOthers) {
   for (const HeadDistance form : {HeadDistance::kCode, HeadDistance::kPaper})
     for (const double sign : {1.0, -1.0}) {

@@ -27,14 +27,13 @@ struct Groups {
 };
 
 TEST(ConfidentRows, AreThoseOfTheSpecification) {
-  // Spec 07, unit test 4.
   const Tensor confident =
       confident_rows(torch::tensor({0.9F, 0.1F, 0.2F, 0.8F}), torch::tensor({0.5F, 0.4F, 0.1F, 0.05F}));
   EXPECT_TENSOR_EQ(confident, torch::tensor({true, true, false, true}));
 }
 
 TEST(ConfidentRows, RoundTwoHalvesOfAnOddSetDown) {
-  // Trap 7: of five, two have small probability gaps and three are not among the two of largest distance gap.
+  // Of five, two have small probability gaps and three are not among the two of largest distance gap.
   const Tensor gap = torch::tensor({0.1F, 0.2F, 0.3F, 0.4F, 0.5F});
   EXPECT_TENSOR_EQ(confident_rows(gap, gap), torch::tensor({false, false, true, true, true}));
   const Tensor equal = torch::ones({5});
@@ -58,7 +57,7 @@ TEST(NearestNeighbours, AreThoseOfTheWholeTableOfDistances) {
 }
 
 TEST(WalkToAnchors, GoesFromNeighbourToNeighbour) {
-  // Spec 07, unit test 3: only 45 degrees is confident; it falls back to its own first neighbour.
+  // Only 45 degrees is confident; it falls back to its own first neighbour.
   const Tensor lists = nearest_neighbours(at_degrees({0, 10, 25, 45}), kAnchorNeighbours);
   const Tensor confident = torch::tensor({false, false, false, true});
   EXPECT_TENSOR_EQ(walk_to_anchors(lists, confident), test::indices({3, 3, 3, 2}));
@@ -72,7 +71,6 @@ TEST(WalkToAnchors, TakesTheFirstNeighbourAfterTooManyHops) {
 }
 
 TEST(WalkToAnchors, NeverComesBackToAPictureThatHasATwin) {
-  // Trap 2.
   const Tensor rows = at_degrees({10, 10, 10, 50, 80});
   const Tensor anchors = walk_to_anchors(nearest_neighbours(rows, kAnchorNeighbours), torch::ones({5}, torch::kBool));
   EXPECT_FALSE((anchors == torch::arange(5)).any().item<bool>());
@@ -92,12 +90,12 @@ TEST(Shares, FollowTheirOptionsAndTheirKey) {
   EXPECT_TENSOR_EQ(shares, draw_shares(20000, {}, Random(1)));
   EXPECT_NEAR(shares.mean().item<double>(), 0.85, 0.005);
   EXPECT_NEAR(shares.std().item<double>(), 0.15, 0.005);
-  EXPECT_NEAR((shares > 1).to(torch::kFloat32).mean().item<double>(), 0.16, 0.01) << "trap 4";
+  EXPECT_NEAR((shares > 1).to(torch::kFloat32).mean().item<double>(), 0.16, 0.01) << "not clipped";
   EXPECT_LE(draw_shares(20000, {0.85, 0.15, true}, Random(1)).max().item<double>(), 1);
 }
 
 TEST(AnchoredLabels, AreShotsWhereEveryPictureKeepsToItself) {
-  // Spec 07, unit test 5: two sources that see the same groups, fused.
+  // Two sources that see the same groups, fused.
   const Tensor truth = torch::arange(80) % 4, weights = torch::tensor({0.7F, 0.3F});
   const auto seen = [&](const Tensor& middles, uint64_t seed) {
     return middles.index_select(0, truth) + test::normals({80, middles.size(1)}, seed);
@@ -125,7 +123,7 @@ TEST(AnchoredLabels, MoveOnlyUnconfidentPicturesInThePapersWay) {
 }
 
 TEST(AnchoredLabels, GiveNobodyAClassThatIsEmpty) {
-  // Spec 07, unit test 6 and trap 3: the last class has no probability anywhere, hence no centroid.
+  // The last class has no probability anywhere, hence no centroid.
   const Groups groups;
   const Tensor probabilities = at::cat({groups.probabilities, torch::zeros({80, 1})}, 1);
   const AnchoredLabels own =

@@ -7,7 +7,7 @@ namespace tributary {
 namespace {
 
 TEST(SourceCentroids, AreThoseThatShotLabelsBy) {
-  // Spec 06, unit test 2: the same centroids, but a Euclidean last assignment.
+  // The same centroids, but a Euclidean last assignment.
   const Tensor middles = 3 * test::normals({4, 6}, 1);
   const Tensor truth = torch::arange(60) % 4;
   const Tensor rows = with_one_normalised(middles.index_select(0, truth) + test::normals({60, 6}, 2));
@@ -25,7 +25,7 @@ TEST(NearestCentroid, IsTheOneOfSmallestCosineDistanceAmongThoseOfEqualLength) {
 }
 
 TEST(NearestCentroid, IsTheZeroOfADeadClassInTheReleasedCode) {
-  // Spec 06, unit test 5: 0.6 < 1.4.
+  // The zero centroid is at a distance of 0.6, the real one at 1.4.
   const Tensor label = nearest_centroid(torch::tensor({{0.6F, 0.0F}}), torch::tensor({{-0.8F, 0.0F}, {0.0F, 0.0F}}));
   EXPECT_TENSOR_EQ(label, test::indices({1}));
 }

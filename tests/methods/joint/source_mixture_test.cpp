@@ -15,7 +15,7 @@ Tensor parameter(const std::vector<float>& values) {
 }
 
 TEST(SigmoidWeights, AreThoseOfTheSpecification) {
-  // Spec 06, unit test 1: sigma = (0.75, 0.5).
+  // sigma = (0.75, 0.5).
   EXPECT_TENSOR_NEAR(sigmoid_weights(torch::tensor({kLog3, 0.0F})), torch::tensor({0.6F, 0.4F}), 1e-6);
   EXPECT_TENSOR_NEAR(sigmoid_weights(torch::zeros({5})), torch::full({5}, 0.2F), 1e-6);
   EXPECT_TENSOR_NEAR(sigmoid_weights(torch::tensor({30.0F, 31.0F, 29.0F})), torch::full({3}, 1.0F / 3), 1e-6);
@@ -23,7 +23,6 @@ TEST(SigmoidWeights, AreThoseOfTheSpecification) {
 }
 
 TEST(SoftmaxWeights, DoNotFeelTheirBias) {
-  // Spec 07, unit test 1.
   const std::vector<float> scores = {kLog2, 0, 0};
   const Tensor expected = torch::tensor({0.5F, 0.25F, 0.25F});
   EXPECT_TENSOR_NEAR(softmax_weights(torch::tensor(scores), torch::zeros({1})), expected, 1e-6);
@@ -42,7 +41,6 @@ TEST(Fused, AddsRowsOfOneWidthAndPutsOthersSideBySide) {
 }
 
 TEST(MixtureLoss, OfOneSourceIsThatOfShot) {
-  // Spec 06, unit test 2.
   const Tensor labels = test::indices({0, 2, 1, 1, 2, 0});
   const Tensor mixture = test::normals({1, 6, 3}, 1).requires_grad_(true);
   const Tensor alone = mixture.detach()[0].clone().requires_grad_(true);
@@ -58,7 +56,6 @@ TEST(MixtureLoss, OfOneSourceIsThatOfShot) {
 }
 
 TEST(MixtureLoss, OfEqualSourcesLeavesTheWeightsAlone) {
-  // Spec 06, unit test 3.
   const Tensor one = test::normals({7, 4}, 2);
   const Tensor logits = at::stack({one, one, one});
   const Tensor raw = parameter({0.9F, -0.4F, 0.1F});
@@ -69,7 +66,7 @@ TEST(MixtureLoss, OfEqualSourcesLeavesTheWeightsAlone) {
 }
 
 TEST(MixtureLoss, MovesWeightsByHowMuchBetterASourceIsThanTheMixture) {
-  // Spec 06, unit test 4: dL/dw_j = alpha_j (1 - sigma(w_j)) sum_i <dL/dzbar_i, z_ij - zbar_i>.
+  // dL/dw_j = alpha_j (1 - sigma(w_j)) sum_i <dL/dzbar_i, z_ij - zbar_i>.
   const Tensor labels = test::indices({3, 1, 0, 2, 2});
   const Tensor logits = test::normals({3, 5, 4}, 3);
   const Tensor raw = parameter({0.9F, -0.4F, 0.1F});
@@ -85,7 +82,7 @@ TEST(MixtureLoss, MovesWeightsByHowMuchBetterASourceIsThanTheMixture) {
 }
 
 TEST(ClassRelationLoss, IsThatOfTheSpecification) {
-  // Spec 07, unit test 2: r = (0.8, 0.2) and (0.2, 0.8), 0.831777 each way, 1.663553 / (K m).
+  // r = (0.8, 0.2) and (0.2, 0.8), 0.831777 each way, 1.663553 / (K m).
   const Tensor weights = torch::tensor({0.5F, 0.5F});
   const Tensor first = torch::tensor({{4 * kLog2, 0.0F}, {5 * kLog2, kLog2}});  // means to 2 (ln 4, 0) but for a shift
   const Tensor logits = at::stack({first, first.flip({1})});

@@ -8,7 +8,6 @@
 namespace tributary {
 namespace {
 
-// Spec 05, unit test 1.
 TEST(SquaredDistance, IsASumOverAllWeightsAndFlatAtItsStart) {
   const Tensor a = test::normals({20, 10}, 1).requires_grad_(), b = test::normals({7}, 2).requires_grad_();
   const std::vector<Tensor> origin = {a.detach().clone(), b.detach().clone()};
@@ -21,7 +20,6 @@ TEST(SquaredDistance, IsASumOverAllWeightsAndFlatAtItsStart) {
   EXPECT_NEAR(squared_distance({a, b}, origin).item<double>(), 1.0, 1e-5);
 }
 
-// Spec 05, unit test 4.
 TEST(AdversarialLosses, StartWhereNobodyKnowsAnything) {
   const Tensor zero = torch::zeros({5, 1});
   EXPECT_NEAR(discriminator_loss(zero, zero).item<double>(), 1.386294, 1e-6);

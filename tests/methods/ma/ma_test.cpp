@@ -48,7 +48,6 @@ bool is_before_batch_norm(const std::string& name) {
          name == "backbone.conv_params.8.bias";
 }
 
-// Spec 05, unit test 6.
 TEST(Ma, LeavesThePredictorBitForBitUntilTheWarmUpIsOver) {
   const Recorder run = adapted(test::small_ensemble({"lenet", "dtn"}), 1);
   ASSERT_EQ(run.states.size(), 3u);
@@ -125,7 +124,6 @@ class MaRouting : public ::testing::TestWithParam<MaSpace> {
   DropoutStream draws_{Random(3), torch::kCPU}, generated_{Random(4), torch::kCPU}, target_{Random(6), torch::kCPU};
 };
 
-// Spec 05, unit test 5.
 TEST_P(MaRouting, EveryStepChangesItsOwnNetworkAlone) {
   const Parts first = parts();
   const Tensor real = step_->begin(pixels_, target_);
@@ -193,7 +191,6 @@ TEST_P(MaRouting, OnlyThePassesOfTrainingMoveTheRunningStatistics) {
 
 INSTANTIATE_TEST_SUITE_P(Spaces, MaRouting, ::testing::Values(MaSpace::kImage, MaSpace::kFeature));
 
-// Spec 05, unit test 6.
 TEST(MaNetworks, GeneratePicturesWithinBoundsThatDependOnTheClass) {
   const ClassGenerator generator = ClassGenerator::of_pictures(10, Random(1), torch::kCPU);
   const Tensor z = test::normals({4, generator.z_width()}, 2);

@@ -7,7 +7,7 @@
 namespace tributary {
 namespace {
 
-// Spec 05, unit test 2: a linear model of two classes, logits (u.x, 0).
+// A linear model of two classes, logits (u.x, 0).
 struct LinearModel {
   Tensor u = test::normals({6}, 3);
   Tensor operator()(const Tensor& x) const {
@@ -54,7 +54,7 @@ TEST(VirtualAdversarial, FindsTheOnlyDirectionThatALinearModelFeels) {
   });
 }
 
-// Spec 05, unit test 2, to the letter: where the model is undecided, both signs are equally bad.
+// Where the model is undecided, both signs are equally bad.
 TEST(VirtualAdversarial, IsAsBadAsAnyChangeOfItsLengthWhereTheModelIsUndecided) {
   const LinearModel model;
   const Tensor any = test::normals({20, 6}, 4);
@@ -87,7 +87,6 @@ TEST(VirtualAdversarial, ChangesNothingWhereThePredictionIsDeaf) {
   EXPECT_TENSOR_EQ(virtual_adversarial_change(x, deaf(x), test::normals({3, 6}, 7), {}, deaf), torch::zeros({3, 6}));
 }
 
-// Spec 05, unit test 3.
 TEST(ClusteringLoss, IsTheLogarithmOfTheClassesWhereNothingIsKnownAndZeroWhereEverythingIs) {
   const Tensor even = torch::full({4, 10}, 0.7);
   EXPECT_NEAR(prediction_entropy(even).item<double>(), std::log(10), 1e-6);

@@ -31,7 +31,6 @@ std::pair<int64_t, int64_t> counting(const Neighbourhood& found) {
 }
 
 TEST(NeighbourDivergence, IsTheEntropysNegativeLessTheProduct) {
-  // Spec 08, unit test 1.
   const Tensor score = torch::tensor({0.6, 0.4}, torch::kFloat64);
   const Tensor p = torch::tensor({0.8, 0.2}, torch::kFloat64).requires_grad_();
   const Tensor divergence = neighbour_divergence(score, p);
@@ -47,21 +46,20 @@ TEST(NeighbourDivergence, OfACertainNeighbourIsMinusItsClassProbability) {
 }
 
 TEST(Reciprocity, IsFullBetweenPairs) {
-  // Spec 08, unit test 2.
   const Neighbourhood found = whole_set(at_degrees({0, 5, 30, 35}), always(kOne));
   EXPECT_TENSOR_EQ(found.near.view({-1}), test::indices({1, 0, 3, 2}));
   EXPECT_TENSOR_EQ(found.near_weight, torch::ones({4, 1}));
 }
 
 TEST(Reciprocity, IsWeakTowardsANeighbourThatPrefersAnother) {
-  // Spec 08, unit test 2: 10 degrees is nearest to 0, but 12 is nearest to 10.
+  // 10 degrees is nearest to 0, but 12 is nearest to 10.
   const Neighbourhood found = whole_set(at_degrees({0, 10, 12}), always(kOne));
   EXPECT_TENSOR_EQ(found.near.view({-1}), test::indices({1, 2, 1}));
   EXPECT_TENSOR_EQ(found.near_weight.view({-1}), torch::tensor({0.1f, 1.f, 1.f}));
 }
 
 TEST(Reciprocity, KeepsItsOnesBesideTheWeakWeightsOfNeighboursNeighbours) {
-  // Spec 08, unit test 3: the released VisDA code overwrites them.
+  // The released VisDA code overwrites them.
   const Neighbourhood found = whole_set(at_degrees({0, 5, 30, 35}), always({2, 2}));
   EXPECT_TENSOR_EQ(found.expanded_weight, torch::full({4, 2, 2}, 0.1f));
   EXPECT_EQ(found.near_weight.max().item<float>(), 1);
@@ -77,7 +75,6 @@ TEST(Reciprocity, CountsNoNeighbourBeyondTheRanksInUse) {
 }
 
 TEST(Reciprocity, MakesNoSlopeWhereEverythingIsUniform) {
-  // Spec 08, unit test 4.
   const Tensor logits = torch::zeros({6, 4}, torch::kFloat64).requires_grad_();
   const Neighbourhood found = whole_set(at_degrees({0, 10, 12, 40, 43, 70}), always({3, 2}));
   const ReciprocityLosses losses =
@@ -89,7 +86,6 @@ TEST(Reciprocity, MakesNoSlopeWhereEverythingIsUniform) {
 }
 
 TEST(Reciprocity, FindsTheTwinOfAPictureAndNeverThePictureItself) {
-  // Spec 08, unit test 5.
   const Tensor bank = at_degrees({20, 20, 20, 80});
   const Neighbourhood found = whole_set(bank, always({2, 2}));
   for (int64_t i = 0; i < 4; ++i) EXPECT_FALSE(found.near[i].eq(i).any().item<bool>()) << i;
@@ -98,7 +94,6 @@ TEST(Reciprocity, FindsTheTwinOfAPictureAndNeverThePictureItself) {
 }
 
 TEST(NeighbourSchedule, ChangesOnceMoreThanHalfOfTheStepsAreDone) {
-  // Spec 08, unit test 6.
   const Tensor bank = at_degrees({0, 1, 3, 7, 15, 31, 63});
   const NeighbourSchedule office_home{{3, 2}, {5, 4}, 100};
   const std::pair<int64_t, int64_t> at_first(3, 2), later(5, 4);

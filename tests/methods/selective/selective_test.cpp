@@ -93,7 +93,7 @@ TEST(Selective, DoesTheSameWithPicturesThatDoNotFitInMemory) {
   EXPECT_TENSOR_EQ(adapted(test::streamed(images)), adapted(images));
 }
 
-// Spec 00, unit test 6: n_u in {0, 1, 2} and n_l = 2 all terminate; the adversary is absent when n_u < 2.
+// n_u in {0, 1, 2} and n_l = 2 all terminate; the adversary is absent when n_u < 2.
 TEST(Selective, EndsWithAnyNumberOfUnconfidentSamples) {
   for (const int64_t unconfident : {0, 1, 2, 8}) {
     const int64_t total = 10;
@@ -139,7 +139,6 @@ TEST(Selective, TwoPicturesAreEnoughAndOneIsRefused) {
 }
 
 TEST(Selective, BeginsAsThePlainMeanLogitEnsembleWhenWeightsAreNotLearnt) {
-  // Spec 01, section 6.
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn", "lenet"});
   SelectiveOptions options = quick();
   options.ablations = {"weights", "denoise"};

@@ -25,7 +25,6 @@ PrototypeMemory of_angles(const std::vector<double>& first, const std::vector<do
   return memory;
 }
 
-// Spec 04, unit test 1.
 TEST(MemoryTrust, ReachesItsEndAtHalfTheSteps) {
   const Tensor trust = memory_trust(torch::tensor({0.0f, 500.0f, 1250.0f, 2500.0f}), 5000);
   EXPECT_EQ(trust[0].item<float>(), 0);
@@ -33,7 +32,6 @@ TEST(MemoryTrust, ReachesItsEndAtHalfTheSteps) {
   EXPECT_EQ(memory_trust(torch::tensor(0.0f), 1).item<float>(), 0) << "a single step has no half";
 }
 
-// Spec 04, unit test 2.
 TEST(ChoosePrototypes, KeepsWhatIsAsCertainAsTheBestOfEveryClass) {
   const Tensor labels = test::indices({0, 1, 0, 1, 0});
   const Tensor entropy = torch::tensor({0.40, 0.50, 0.10, 0.30, 0.25});
@@ -53,7 +51,6 @@ TEST(ChoosePrototypes, CutsLargeClassesAndRepeatsSmallOnesInOrder) {
   EXPECT_TENSOR_EQ(choose_prototypes(labels, entropy, any, 1).index, test::indices({3, 5, 7}).view({3, 1}));
 }
 
-// Spec 04, trap 4.
 TEST(ChoosePrototypes, KeepsSaturatedPredictionsByIndex) {
   const PrototypeChoice choice =
       choose_prototypes(test::indices({1, 0, 1}), torch::zeros({3}), torch::full({3, 2}, 0.5), 100);
@@ -61,7 +58,6 @@ TEST(ChoosePrototypes, KeepsSaturatedPredictionsByIndex) {
   EXPECT_TENSOR_EQ(choice.index, test::indices({1, 1, 0, 2}).view({2, 2}));
 }
 
-// Spec 04, unit test 6.
 TEST(ChoosePrototypes, TakesTheMostProbablePictureForAClassThatNobodyIsOf) {
   const Tensor p = torch::tensor({{0.8, 0.1, 0.1}, {0.4, 0.3, 0.3}, {0.1, 0.7, 0.2}});
   const auto chosen = [&](AbsentClass absent) {
@@ -91,7 +87,6 @@ TEST(PrototypeMemory, HoldsDirectionsInTheSameTensorsWhateverTheirNumber) {
   EXPECT_TENSOR_NEAR(memory.rows[1].narrow(0, 0, 2), torch::tensor({{1.0f, 0.0f}, {1.0f, 0.0f}}), 1e-6);
 }
 
-// Spec 04, unit test 3.
 TEST(PrototypeLabels, AreBelievedIfTheWholeClassIsNearerThanTheRunnerUp) {
   const Tensor x = at_angles({0}) * 7;
   const PrototypeLabels sure = prototype_labels(x, of_angles({10, 20}, {50, 60}));
@@ -106,7 +101,6 @@ TEST(PrototypeLabels, AreBelievedIfTheWholeClassIsNearerThanTheRunnerUp) {
   EXPECT_EQ(unsure.confidence.item<float>(), 0);
 }
 
-// Spec 04, trap 5.
 TEST(PrototypeLabels, CompareTwoDistancesWhereAClassHasOnePrototype) {
   PrototypeMemory memory = of_angles({10, 80}, {50, 0});
   memory.count.fill_(1);
@@ -115,7 +109,6 @@ TEST(PrototypeLabels, CompareTwoDistancesWhereAClassHasOnePrototype) {
   EXPECT_TENSOR_EQ(labels.confidence, torch::ones({2}));
 }
 
-// Spec 04, unit test 5.
 TEST(PrototypeLabels, EqualTheBlockDiagonalOfTheReleasedCode) {
   constexpr int64_t kClasses = 5, kCount = 3, kBatch = 4, kWidth = 6;
   PrototypeMemory memory(kClasses, kCount + 2, kWidth, torch::kCPU);
@@ -145,7 +138,6 @@ TEST(PrototypeLabels, EqualTheBlockDiagonalOfTheReleasedCode) {
   EXPECT_LT(labels.confidence.sum().item<float>(), kBatch);
 }
 
-// Spec 04, unit test 4.
 TEST(MemoryLosses, BeginWithTheSourceModelAlone) {
   const Tensor features = test::normals({4, 6}, 1).requires_grad_();
   const Tensor source_head = test::normals({3, 6}, 2);
@@ -165,7 +157,6 @@ TEST(MemoryLosses, BeginWithTheSourceModelAlone) {
   EXPECT_TENSOR_EQ(total[0], source[0]);
 }
 
-// Spec 04, trap 7.
 TEST(MemoryLosses, DivideByAllPicturesAndNotByTheConfidentOnes) {
   const Tensor logits = torch::zeros({4, 2});
   PrototypeLabels labels;

@@ -66,7 +66,7 @@ TEST(Sfda, EveryVariantRunsAndChangesTheResult) {
     EXPECT_TRUE(adapted(options).isfinite().all().item<bool>()) << options;
 }
 
-// Spec 04, unit test 4: weight decay alone moves H_t, by rate * 5e-4 * (1 + momentum) with Nesterov momentum.
+// Weight decay alone moves H_t, by rate * 5e-4 * (1 + momentum) with Nesterov momentum.
 TEST(Sfda, TheFirstStepTeachesTheFeaturesButNotTheHead) {
   Ensemble ensemble = test::small_ensemble({"dtn"});
   SourceModel& source = ensemble.sources.front();
@@ -113,7 +113,6 @@ TEST(Sfda, LeavesTheStatisticsOfTheStemAloneForPhotographs) {
   EXPECT_FALSE(norms[0]->frozen) << "only for as long as the method runs";
 }
 
-// Spec 04, trap 9.
 TEST(Sfda, TwoPicturesAreEnough) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
   const Recorder recorder = adapt(ensemble, test::noise_pictures(2), quick());

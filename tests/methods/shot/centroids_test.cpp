@@ -6,7 +6,6 @@
 namespace tributary {
 namespace {
 
-// Spec 02, unit test 1.
 TEST(Information, HasItsExtremesAtUniformAndBalancedPredictions) {
   const Tensor uniform = torch::full({10, 10}, 0.1, torch::kFloat64), balanced = torch::eye(10, torch::kFloat64);
   EXPECT_TENSOR_NEAR(entropy(uniform), torch::full({10}, 2.302485), 1e-6);
@@ -16,7 +15,7 @@ TEST(Information, HasItsExtremesAtUniformAndBalancedPredictions) {
   EXPECT_NEAR(information_loss(balanced.narrow(0, 3, 1).expand({10, 10})).item<double>(), 0, 1e-12);
 }
 
-// Spec 02, unit test 2: the outer samples pull the centroids apart.
+// The outer samples pull the centroids apart.
 TEST(CentroidLabels, FollowTheGroupsOfTheFeatures) {
   const Tensor features = torch::tensor({-2.0f, -1.8f, 1.8f, 2.0f}).view({4, 1});
   Tensor p = torch::full({4, 2}, 0.5);
@@ -25,7 +24,6 @@ TEST(CentroidLabels, FollowTheGroupsOfTheFeatures) {
   EXPECT_TENSOR_EQ(centroid_labels(with_one_normalised(features), p), test::indices({0, 0, 1, 1}));
 }
 
-// Spec 02, unit test 3.
 TEST(CentroidLabels, NeverNameAClassThatNobodyPredicts) {
   const Tensor rows = with_one_normalised(test::normals({50, 4}, 1));
   Tensor p = test::normals({50, 3}, 2).softmax(1);
@@ -35,7 +33,7 @@ TEST(CentroidLabels, NeverNameAClassThatNobodyPredicts) {
   EXPECT_TRUE(((labels == 0) | (labels == 1)).all().item<bool>());
 }
 
-// Spec 02, unit test 3: the class has a centroid, which is the nearest to the middle picture, but nobody's prediction.
+// The class has a centroid, which is the nearest to the middle picture, but nobody's prediction.
 TEST(CentroidLabels, NeverNameAClassThatIsNobodysFirst) {
   const Tensor rows = with_one_normalised(torch::tensor({-2.0f, 0.0f, 2.0f}).view({3, 1}));
   const Tensor p = torch::tensor({0.8f, 0.1f, 0.1f, 0.42f, 0.18f, 0.4f, 0.1f, 0.8f, 0.1f}).view({3, 3});
@@ -47,7 +45,7 @@ TEST(CentroidLabels, NeverNameAClassThatIsNobodysFirst) {
   EXPECT_FALSE(later.isnan().any().item<bool>());
 }
 
-// Spec 02, unit test 4: the appended one makes the length of the features count.
+// The appended one makes the length of the features count.
 TEST(CentroidLabels, RowsHaveLengthOneAndKeepTheScaleOfTheFeatures) {
   const Tensor rows = with_one_normalised(torch::tensor({1.0f, 0.0f, 2.0f, 0.0f}).view({2, 2}));
   EXPECT_TENSOR_NEAR(rows.norm(2, {1}), torch::ones({2}), 1e-6);

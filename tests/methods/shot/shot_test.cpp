@@ -20,7 +20,6 @@ std::unique_ptr<Method> shot(const BaselineOptions& common, const std::string& b
   return test::configured(shot_method(), beta.empty() ? "" : "shot_beta = " + beta, common);
 }
 
-// Spec 02, unit test 5.
 TEST(Shot, MovesTheFeaturesAndLeavesTheClassifierAsItWas) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   const NamedTensors classifier = copy_of(ensemble.sources[1].classifier_parameters());
@@ -38,7 +37,7 @@ TEST(Shot, MovesTheFeaturesAndLeavesTheClassifierAsItWas) {
   EXPECT_EQ(moved, static_cast<int>(after.size() - classifier.size())) << "all but the classifier";
 }
 
-// Spec 02, unit test 5: a bias before a BatchNorm has no gradient, so that its weight decay tells every step's rate.
+// A bias before a BatchNorm has no gradient, so that its weight decay tells every step's rate.
 TEST(Shot, LearnsAtRatesThatFallToTheSchedulesLastFactor) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
   NamedTensors bottleneck = ensemble.sources[0].bottleneck_parameters();
@@ -82,7 +81,6 @@ std::unique_ptr<at::ObserverContext> count_assignments(const at::RecordFunction&
   return nullptr;
 }
 
-// Spec 02, unit test 6.
 TEST(Shot, DoesNotLookForLabelsThatCountForNothing) {
   const auto assigned = [](const std::string& beta) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
@@ -97,7 +95,7 @@ TEST(Shot, DoesNotLookForLabelsThatCountForNothing) {
   EXPECT_EQ(assigned("0.0"), 0);
 }
 
-// Spec 02, unit test 6: with beta 0 labels play no part, so that they may be anything.
+// With beta 0 labels play no part, so that they may be anything.
 TEST(Shot, WithoutLabelsMaximisesInformationAlone) {
   const auto losses = [](const std::string& beta) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
@@ -110,7 +108,7 @@ TEST(Shot, WithoutLabelsMaximisesInformationAlone) {
   EXPECT_GT(with.at("cross_entropy").front(), 0);
 }
 
-// Spec 01: nothing changes, and the rule is the mean of the probabilities.
+// Nothing changes, and the rule is the mean of the probabilities.
 TEST(SourceEnsemble, LeavesEverySourceAsItWas) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   const NamedTensors before = copy_of(ensemble.sources[1].state());

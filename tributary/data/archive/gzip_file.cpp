@@ -12,7 +12,7 @@ namespace tributary {
 namespace {
 
 constexpr size_t kInputBytes = size_t{1} << 16;
-constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, in a gzip wrapper
+constexpr int kGzipWindow = 15 + 16;  // zlib: maximum window, gzip format
 
 }  // namespace
 
@@ -52,7 +52,7 @@ size_t MaybeGzipFile::read_gzip(uint8_t* out, size_t count) {
       if (member_open_) corrupt("the gzip data is truncated");
       return done;
     }
-    if (!member_open_) {  // bytes behind a member's end begin another one
+    if (!member_open_) {  // another member follows
       inflateReset(&stream_);
       member_open_ = true;
     }

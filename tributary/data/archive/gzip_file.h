@@ -1,4 +1,4 @@
-// Variant a file that may be gzipped, a piece at a time.
+// Reads a plain or gzipped file as a stream.
 #pragma once
 
 #include <zlib.h>
@@ -10,15 +10,15 @@
 
 namespace tributary {
 
-// A regular file as a stream of bytes; gzip is recognised by its first two bytes, and may have several members.
+// Gzip is detected by the first two bytes and may have several members.
 class MaybeGzipFile {
  public:
-  explicit MaybeGzipFile(const std::string& path);  // InputError if it cannot be opened
+  explicit MaybeGzipFile(const std::string& path);  // throws an InputError if it cannot be opened
   ~MaybeGzipFile();
   MaybeGzipFile(const MaybeGzipFile&) = delete;
   MaybeGzipFile& operator=(const MaybeGzipFile&) = delete;
 
-  // Reads up to `count` bytes; fewer only at the end of the data. InputError if the gzip data is truncated or corrupt.
+  // Reads `count` bytes, or fewer at the end of the data. Throws an InputError if gzip data is truncated or corrupt.
   size_t read(uint8_t* out, size_t count);
 
   bool gzipped() const { return gzipped_; }
@@ -33,7 +33,7 @@ class MaybeGzipFile {
   std::ifstream file_;
   int64_t file_bytes_ = 0;
   bool gzipped_ = false;
-  bool member_open_ = true;  // inside a gzip member, whose end has not been seen
+  bool member_open_ = true;  // within a gzip member
   z_stream stream_ = {};
   std::vector<uint8_t> input_;
 };

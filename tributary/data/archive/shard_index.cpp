@@ -21,36 +21,36 @@
 namespace tributary {
 namespace {
 
-constexpr int64_t kMaxPictureBytes = int64_t{1} << 30;  // as of a file of its own
+constexpr int64_t kMaxPictureBytes = int64_t{1} << 30;  // as for single files
 constexpr int64_t kMaxLabelBytes = 64;
 constexpr int64_t kMaxClassesBytes = int64_t{16} << 20;
-constexpr int64_t kMaxClasses = 1'000'000;  // a larger label is a mistake, not a class
-constexpr size_t kMostOpen = 200;           // shards; of more, each is opened for every picture
+constexpr int64_t kMaxClasses = 1'000'000;  // a larger label is an error
+constexpr size_t kMaxOpen = 200;            // with more shards, each read opens its file
 
-// A path in an archive, taken apart. Both are empty where it is no part of a sample.
+// A path in an archive, split into key and extension. Both are empty if it is not part of a sample.
 struct SamplePart {
   std::string key;
-  std::string ending;  // in small letters
+  std::string extension;  // lower case
 };
 
 SamplePart part_of(const std::string& name) {
   const size_t base = name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1;
   const size_t dot = name.find('.', base);
   if (dot == std::string::npos || dot == base) return {};
-  std::string ending = name.substr(dot + 1);
-  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return {name.substr(0, dot), std::move(ending)};
+  std::string extension = name.substr(dot + 1);
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return {name.substr(0, dot), std::move(extension)};
 }
 
-bool is_picture_ending(std::string_view ending) {
-  static constexpr std::array<std::string_view, 5> kEndings = {"jpg", "jpeg", "png", "webp", "ppm"};
-  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+bool is_picture_extension(std::string_view extension) {
+  static constexpr std::array<std::string_view, 5> kExtensions = {"jpg", "jpeg", "png", "webp", "ppm"};
+  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
 }
 
-std::string text_of(const TarFile& shard, const TarMember& member, int64_t most) {
-  if (member.size > most)
-    input_error("{}: {} has {} bytes, more than {}; pack it anew", shard.path(), printable(member.name),
-                thousands(member.size), thousands(most));
+std::string text_of(const TarFile& shard, const TarMember& member, int64_t max_bytes) {
+  if (member.size > max_bytes)
+    input_error("{}: {} has {} bytes, more than {}; pack it again", shard.path(), printable(member.name),
+                thousands(member.size), thousands(max_bytes));
   const std::vector<uint8_t> bytes = shard.read(member.offset, member.size);
   return {bytes.begin(), bytes.end()};
 }
@@ -60,7 +60,7 @@ int64_t read_label(const TarFile& shard, const TarMember& member) {
   const size_t first = text.find_first_not_of(" \t\r\n"), end = text.find_last_not_of(" \t\r\n") + 1;
   const std::string digits = first == std::string::npos ? "" : text.substr(first, end - first);
   if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos)
-    input_error("{}: {} holds '{}' instead of the number of a class; correct it and pack anew", shard.path(),
+    input_error("{}: {} holds '{}' instead of a class index; correct it and pack again", shard.path(),
                 printable(member.name), printable(digits));
   int64_t value = 0;
   for (const char c : digits) value = std::min(kMaxClasses, 10 * value + (c - '0'));
@@ -77,25 +77,25 @@ std::vector<std::string> read_classes(const TarFile& shard, const TarMember& mem
     const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
     if (line.empty() || std::any_of(line.begin(), line.end(), is_control) || !is_utf8(line) ||
         !known.insert(line).second)
-      input_error("{}: line {} of {} is empty, there twice or no text ('{}'); write the name of one class a line",
+      input_error("{}: line {} of {} is empty, a duplicate or not text ('{}'); write one class name per line",
                   shard.path(), classes.size() + 1, kClassesMember, printable(line));
     classes.emplace_back(line);
   }
   if (classes.empty())
-    input_error("{}: {} names no classes; write one a line or leave it out", shard.path(), kClassesMember);
+    input_error("{}: {} is empty; write one class name per line or remove it", shard.path(), kClassesMember);
   return classes;
 }
 
-// What one shard holds.
+// The index of one shard.
 struct Part {
   TarFile shard;
   std::vector<ShardPicture> pictures;
   std::vector<std::string> names;
-  std::vector<int64_t> labels;  // -1 where a picture has none
+  std::vector<int64_t> labels;  // -1 if a picture has none
   std::vector<std::string> classes;
 };
 
-// Goes through a shard. What belongs together is found by its key, which is forgotten at the end.
+// Indexes one shard. Pictures and labels are matched by key; keys are not kept.
 Part index_shard(const std::string& path, int32_t number, bool labelled) {
   Part part{TarFile(path), {}, {}, {}, {}};
   std::unordered_map<std::string, size_t> pictures;
@@ -103,21 +103,20 @@ Part index_shard(const std::string& path, int32_t number, bool labelled) {
   part.shard.for_each_member([&](const TarMember& member) {
     check_interrupt();
     if (labelled && member.name == kClassesMember) {
-      if (!part.classes.empty()) input_error("{} has {} twice; pack it anew", path, kClassesMember);
+      if (!part.classes.empty()) input_error("{} has {} twice; pack it again", path, kClassesMember);
       part.classes = read_classes(part.shard, member);
       return;
     }
-    auto [key, ending] = part_of(member.name);
-    if (is_picture_ending(ending)) {
+    auto [key, extension] = part_of(member.name);
+    if (is_picture_extension(extension)) {
       if (!pictures.emplace(std::move(key), part.pictures.size()).second)
-        input_error(
-            "{}: {} is the second picture of its sample; give every picture a name of its own before the first dot",
-            path, printable(member.name));
-      part.pictures.push_back({member.offset, member.size, number, ending == "ppm"});
+        input_error("{}: {} is the second picture of its sample; give every picture a unique name before the first dot",
+                    path, printable(member.name));
+      part.pictures.push_back({member.offset, member.size, number, extension == "ppm"});
       part.names.push_back(path + "/" + member.name);
-    } else if (labelled && ending == "cls") {
+    } else if (labelled && extension == "cls") {
       if (!labels.emplace(std::move(key), read_label(part.shard, member)).second)
-        input_error("{}: {} is there twice; pack it anew", path, printable(member.name));
+        input_error("{}: {} occurs twice; pack it again", path, printable(member.name));
     }
   });
   if (!labelled) return part;
@@ -131,11 +130,11 @@ Part index_shard(const std::string& path, int32_t number, bool labelled) {
 
 ShardIndex index_all(const std::string& path, bool labelled, int threads) {
   const std::vector<std::string> files = shard_files(path);
-  if (files.empty()) input_error("{} holds no shards any more; check the path", path);
+  if (files.empty()) input_error("{} no longer holds shards; check the path", path);
   std::vector<std::optional<Part>> parts(files.size());
   parallel_for(static_cast<int64_t>(files.size()), threads, [&](int64_t i) {
     Part part = index_shard(files[static_cast<size_t>(i)], static_cast<int32_t>(i), labelled);
-    if (files.size() > kMostOpen) part.shard.close();
+    if (files.size() > kMaxOpen) part.shard.close();
     parts[static_cast<size_t>(i)].emplace(std::move(part));
   });
   ShardIndex index;
@@ -143,8 +142,8 @@ ShardIndex index_all(const std::string& path, bool labelled, int threads) {
   for (size_t i = 0; i < parts.size(); ++i) {
     Part& part = *parts[i];
     if (part.classes != index.classes)
-      input_error("{} and {} do not name the same classes in {}; name shards that were packed together", files[0],
-                  files[i], kClassesMember);
+      input_error("{} and {} have different classes in {}; name shards that were packed together", files[0], files[i],
+                  kClassesMember);
     index.shards.push_back(std::move(part.shard));
     index.pictures.insert(index.pictures.end(), part.pictures.begin(), part.pictures.end());
     std::move(part.names.begin(), part.names.end(), std::back_inserter(index.names));
@@ -187,16 +186,16 @@ ShardIndex index_labelled_shards(const std::string& path, const std::vector<std:
       input_error("{} has label {} but {} {} classes, 0 .. {}; correct its .cls file", printable(index.names[i], 200),
                   index.labels[i],
                   named              ? "the shards name"
-                  : expected.empty() ? "there can be at most"
+                  : expected.empty() ? "the limit is"
                                      : "the model knows",
                   limit, limit - 1);
   }
   if (named && !expected.empty()) {
     check_classes(path, "class", "classes", index.classes, expected);
-    std::vector<int64_t> place;
+    std::vector<int64_t> position;
     for (const std::string& name : index.classes)
-      place.push_back(std::find(expected.begin(), expected.end(), name) - expected.begin());
-    for (int64_t& label : index.labels) label = place[static_cast<size_t>(label)];
+      position.push_back(std::find(expected.begin(), expected.end(), name) - expected.begin());
+    for (int64_t& label : index.labels) label = position[static_cast<size_t>(label)];
   }
   if (!expected.empty()) {
     index.classes = expected;

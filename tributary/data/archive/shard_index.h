@@ -1,12 +1,10 @@
-// Tar shards in the layout of WebDataset: which pictures they hold, where, and with which label.
+// Indexes the pictures and labels of tar shards in the WebDataset layout.
 //
-// Files of an archive whose paths agree up to the first dot of the last part are one sample: 000017.jpg and 000017.cls,
-// wherever they lie in it. The picture is .jpg, .jpeg, .png, .webp or, with raw pixels, .ppm; .cls is the number of its
-// class as text; what else a sample has is passed over. Every shard may begin with a file __classes__, the names of the
-// classes, one a line: WebDataset passes over names of that form. Pictures come in the order of the shards and in these
-// as they lie there.
-//
-// Of every picture only its place is kept, 24 bytes, and its name; shards are opened once and read from any thread.
+// Files of an archive that share the path up to the first dot of the file name form a sample: 000017.jpg and
+// 000017.cls, in any position. The picture is .jpg, .jpeg, .png, .webp or .ppm (uncompressed); .cls contains the class
+// index as text; other files are ignored. A shard may contain a file __classes__ with one class name per line, which
+// WebDataset ignores. Pictures are in the order of the shards and of their files. The index keeps 24 bytes and a name
+// per picture; shards are opened once and read from any thread.
 #pragma once
 
 #include <cstdint>
@@ -30,24 +28,24 @@ struct ShardPicture {
 struct ShardIndex {
   std::vector<TarFile> shards;
   std::vector<ShardPicture> pictures;
-  std::vector<std::string> names;    // SHARD/FILE, one a picture
-  std::vector<int64_t> labels;       // one a picture where they were asked for
-  std::vector<std::string> classes;  // as are these
+  std::vector<std::string> names;    // SHARD/FILE, per picture
+  std::vector<int64_t> labels;       // per picture; empty if unlabelled
+  std::vector<std::string> classes;  // empty if unlabelled
 
-  // The file of a picture as it lies in its shard. PictureError if it is too large.
+  // The encoded file of a picture. Throws a PictureError if it is too large.
   std::vector<uint8_t> read(int64_t index) const;
-  // What it shows, by the decoder that its name asks for.
+  // Decodes `file`: .ppm by its name, other formats by content.
   Picture decode(int64_t index, std::span<const uint8_t> file, const DecodeLimits& limits,
                  std::vector<uint8_t> memory) const;
 };
 
-// The pictures of a path of shards; labels are not looked at. InputError if an archive is damaged, two pictures are one
-// sample, or there is none.
+// Indexes the pictures of a path of shards; labels are ignored. Throws an InputError if an archive is damaged, a sample
+// has two pictures, or there are no pictures.
 ShardIndex index_shards(const std::string& path, int threads);
 
-// As above, with a label for every picture. Shards that name their classes must name the same ones, and those of
-// `expected`, unless that is empty, in whatever order: labels are then indices into `expected`. Without names the
-// classes are `expected`, or "0" .. the largest.
+// The same with a label per picture. Class names of all shards must be equal. If `expected` is not empty, they must be
+// the names in `expected`, in any order, and labels become indices into it. Without class names, the classes are
+// `expected` or "0" .. the largest label.
 ShardIndex index_labelled_shards(const std::string& path, const std::vector<std::string>& expected, int threads);
 
 }  // namespace tributary

@@ -29,7 +29,7 @@ bool has_tar_bytes(const std::string& path) {
   return file.read(start.data(), start.size()) && std::string_view(start.data() + kMagicAt, kMagic.size()) == kMagic;
 }
 
-// The archives of a folder, sorted; none where there are pictures or folders too, or it cannot be read.
+// The sorted archives of a folder; empty if it also has pictures or subfolders, or cannot be read.
 std::vector<std::string> archives_in(const std::string& folder) {
   std::vector<std::string> archives;
   std::error_code error;
@@ -65,12 +65,12 @@ std::optional<Pattern> pattern_of(const std::string& path) {
   return pattern;
 }
 
-// As a shell counts: numbers that begin with a zero have as many digits as the longer of the two.
-std::vector<std::string> counted(const Pattern& pattern, const std::string& path) {
+// Expands the range like a shell: if a number has leading zeros, all are padded to the longer of the two.
+std::vector<std::string> expanded(const Pattern& pattern, const std::string& path) {
   const int64_t first = std::stoll(pattern.first), last = std::stoll(pattern.last);
   if (last < first || last - first >= kMaxShards)
-    input_error("{} counts from {} to {}; count upwards, to at most {} files", path, pattern.first, pattern.last,
-                kMaxShards);
+    input_error("{} is a range from {} to {}; use an ascending range of at most {} files", path, pattern.first,
+                pattern.last, kMaxShards);
   const bool padded =
       (pattern.first.size() > 1 && pattern.first[0] == '0') || (pattern.last.size() > 1 && pattern.last[0] == '0');
   const size_t width = padded ? std::max(pattern.first.size(), pattern.last.size()) : 0;
@@ -78,7 +78,7 @@ std::vector<std::string> counted(const Pattern& pattern, const std::string& path
   for (int64_t number = first; number <= last; ++number) {
     files.push_back(fmt::format("{}{:0{}}{}", pattern.before, number, width, pattern.after));
     if (!is_regular_file_at(files.back()))
-      input_error("{} does not exist, which {} asks for; check the numbers", files.back(), path);
+      input_error("{} does not exist but is in the range of {}; check the numbers", files.back(), path);
   }
   return files;
 }
@@ -94,7 +94,7 @@ bool is_shards_path(const std::string& path) {
 
 std::vector<std::string> shard_files(const std::string& path) {
   if (is_regular_file_at(path)) return {path};
-  if (const auto pattern = pattern_of(path)) return counted(*pattern, path);
+  if (const auto pattern = pattern_of(path)) return expanded(*pattern, path);
   return archives_in(path);
 }
 

@@ -19,7 +19,7 @@
 namespace tributary {
 namespace {
 
-constexpr int64_t kMaxNameBytes = 64 << 10;  // also of all pax records of one member
+constexpr int64_t kMaxNameBytes = 64 << 10;  // also limits the pax records of one member
 
 int open_file(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -29,7 +29,7 @@ int open_file(const std::string& path) {
   return descriptor;
 }
 
-struct stat facts_of(int descriptor, const std::string& path) {
+struct stat stat_of(int descriptor, const std::string& path) {
   struct stat about {};
   if (::fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode))
     input_error("{} is not a regular file; name a tar archive", path);
@@ -40,23 +40,22 @@ int64_t last_written(const struct stat& about) {
   return int64_t{1'000'000'000} * about.st_mtim.tv_sec + about.st_mtim.tv_nsec;
 }
 
-// The bytes of contents, filled up to whole blocks.
+// Rounds up to whole blocks.
 int64_t padded(int64_t size) {
   return (size + kTarBlock - 1) / kTarBlock * kTarBlock;
 }
 
-// A name as it is in the archive, fit to be shown and to be a path below something.
+// Validates a name of the archive as a printable relative path.
 std::string checked_name(std::string_view name, const std::string& file) {
   while (name.starts_with("./")) name.remove_prefix(2);
-  if (name.empty()) input_error("{} has a file without a name; pack it anew", file);
+  if (name.empty()) input_error("{} has a file without a name; pack it again", file);
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::any_of(name.begin(), name.end(), is_control))
-    input_error("{} has a file whose name holds control characters ({}); rename it and pack anew", file,
-                printable(name));
+    input_error("{} has a file name with control characters ({}); rename it and pack again", file, printable(name));
   for (std::string_view rest = name; !rest.empty();) {
     const size_t slash = std::min(rest.find('/'), rest.size());
     if (slash == 0 || rest.substr(0, slash) == "..")
-      input_error("{} has a file whose name leads outside ({}); pack it anew with names below one folder", file,
+      input_error("{} has a file name that leads outside ({}); pack it again with relative paths", file,
                   printable(name));
     rest.remove_prefix(std::min(slash + 1, rest.size()));
   }
@@ -67,7 +66,7 @@ std::string checked_name(std::string_view name, const std::string& file) {
 
 TarFile::TarFile(const std::string& path) : path_(path), descriptor_(open_file(path)) {
   try {
-    const struct stat about = facts_of(descriptor_, path);
+    const struct stat about = stat_of(descriptor_, path);
     size_ = about.st_size;
     changed_ = last_written(about);
   } catch (...) {
@@ -113,13 +112,13 @@ std::vector<uint8_t> TarFile::read(int64_t offset, int64_t size) const {
   TRIBUTARY_CHECK(offset >= 0 && size >= 0 && size <= size_ - offset, "{} bytes at {} of {}", size, offset, path_);
   std::vector<uint8_t> bytes(static_cast<size_t>(size));
   if (!read_to(offset, bytes.data(), bytes.size()))
-    work_error("{} was changed or cannot be read any more; leave it alone while it is worked with", path_);
+    work_error("{} was changed or can no longer be read; do not change it during a run", path_);
   return bytes;
 }
 
 std::string TarFile::read_text(int64_t offset, int64_t size) const {
   if (size > kMaxNameBytes)
-    input_error("{}: the additional header at byte {} has {} bytes, more than {}; pack the file anew", path_, offset,
+    input_error("{}: the additional header at byte {} has {} bytes, more than {}; pack the file again", path_, offset,
                 size, kMaxNameBytes);
   const std::vector<uint8_t> bytes = read(offset, size);
   return {bytes.begin(), bytes.end()};
@@ -127,39 +126,38 @@ std::string TarFile::read_text(int64_t offset, int64_t size) const {
 
 void TarFile::check_size(int64_t begin, int64_t size, const std::string& name) const {
   if (size <= size_ - begin) return;
-  input_error("{} is cut short: {} needs {} bytes, {} are left; copy or pack it anew", path_, printable(name),
+  input_error("{} is truncated: {} needs {} bytes, {} are left; copy or pack it again", path_, printable(name),
               thousands(size), thousands(std::max<int64_t>(0, size_ - begin)));
 }
 
-// Behind the mark of the end there is only padding. Archives that were put one behind the other would lose all but the
-// first of them without a word.
+// Only padding may follow the end marker. Of concatenated archives, all but the first would be ignored silently.
 void TarFile::check_end(int64_t offset) const {
   std::vector<uint8_t> block(64 << 10);
   for (; offset < size_; offset += static_cast<int64_t>(block.size())) {
     block.resize(std::min(block.size(), static_cast<size_t>(size_ - offset)));
     if (!read_to(offset, block.data(), block.size()))
-      input_error("{} cannot be read; check the disk or copy it anew", path_);
+      input_error("{} cannot be read; check the disk or copy it again", path_);
     if (std::any_of(block.begin(), block.end(), [](uint8_t byte) { return byte != 0; }))
-      input_error("{} goes on behind its end (byte {}); keep every archive in a file of its own", path_, offset);
+      input_error("{} has data after its end (byte {}); keep every archive in its own file", path_, offset);
   }
 }
 
 void TarFile::for_each_member(const std::function<void(TarMember)>& visit) const {
   using Kind = TarHeader::Kind;
-  std::optional<std::string> name;  // of the coming member, where its own header has no room for it
-  int64_t size = -1;                // likewise; -1 where it says so itself
+  std::optional<std::string> name;  // of the next member, from an extended header
+  int64_t size = -1;                // likewise; -1 if its own header has it
   std::array<uint8_t, kTarBlock> block;
   for (int64_t offset = 0;;) {
     if (size_ - offset < kTarBlock)
-      input_error("{} ends without the mark of its end{}; copy or pack it anew", path_,
-                  size_ == 0 ? " (it is empty)" : ", so it may be cut short");
+      input_error("{} has no end marker{}; copy or pack it again", path_,
+                  size_ == 0 ? " (it is empty)" : ", so it may be truncated");
     if (!read_to(offset, block.data(), block.size()))
-      input_error("{} cannot be read; check the disk or copy it anew", path_);
+      input_error("{} cannot be read; check the disk or copy it again", path_);
     std::optional<TarHeader> header = parse_tar_header(block, {path_, offset});
     const int64_t begin = offset + kTarBlock;
     if (!header) return check_end(begin);
     if (header->kind == Kind::kRegular && (name ? *name : header->name).ends_with('/'))
-      header->kind = Kind::kWithoutContent;  // a folder, as tar wrote it before it had a kind of its own
+      header->kind = Kind::kWithoutContent;  // a folder in old archives, which had no type for it
     const bool is_member = header->kind == Kind::kRegular || header->kind == Kind::kWithoutContent;
     const int64_t content = is_member && size >= 0 ? size : header->size;
     check_size(begin, content, header->name);
@@ -169,8 +167,8 @@ void TarFile::for_each_member(const std::function<void(TarMember)>& visit) const
         break;
       case Kind::kWithoutContent:
         if (content != 0)
-          input_error("{}: {} is no file but has {} bytes; pack the file anew", path_, printable(header->name),
-                      thousands(content));
+          input_error("{}: {} is not a regular file but has {} bytes; pack the file again", path_,
+                      printable(header->name), thousands(content));
         break;
       case Kind::kLongName:
         name = read_text(begin, content);
@@ -187,7 +185,7 @@ void TarFile::for_each_member(const std::function<void(TarMember)>& visit) const
       case Kind::kPaxGlobal:
         if (const PaxRecords records = parse_pax(read_text(begin, content), {path_, offset});
             records.path || records.size)
-          input_error("{}: the header at byte {} names or sizes all files at once; pack it anew", path_, offset);
+          input_error("{}: the header at byte {} sets the name or size of all files; pack it again", path_, offset);
         break;
     }
     if (is_member) {

@@ -1,8 +1,8 @@
-// A tar archive as a row of files that can be read in any order, from any thread.
+// Random access to the files of a tar archive, from any thread.
 //
-// It is gone through once, header by header, without reading contents; then a member is a place in the file. Nothing is
-// ever unpacked, so a name is only a name. Every claim is checked against the file: contents lie within it, the end is
-// marked, and nothing is behind the end.
+// Headers are scanned once, without reading contents; then a member is an offset and a size. Nothing is extracted to
+// disk. Archives are untrusted: contents must be within the file, the end marker must be present, and nothing may
+// follow it.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct TarMember {
 
 class TarFile {
  public:
-  explicit TarFile(const std::string& path);  // InputError if it cannot be opened
+  explicit TarFile(const std::string& path);  // throws an InputError if it cannot be opened
   TarFile(TarFile&& other) noexcept;
   TarFile(const TarFile&) = delete;
   TarFile& operator=(const TarFile&) = delete;
@@ -27,15 +27,14 @@ class TarFile {
 
   const std::string& path() const { return path_; }
 
-  // Calls visit for every regular file in the order of the archive. InputError where the archive is damaged, or a name
-  // could not be that of a file below some folder: empty, absolute, with ".." or with control characters.
+  // Calls visit for every regular file in the order of the archive. Throws an InputError if the archive is damaged or a
+  // name is not a safe relative path: empty, absolute, with ".." or with control characters.
   void for_each_member(const std::function<void(TarMember)>& visit) const;
 
-  // Bytes of the file, which for_each_member said are there. A WorkError if they are not any more, because the file
-  // was changed.
+  // Reads a range reported by for_each_member. Throws a WorkError if the file has changed since.
   std::vector<uint8_t> read(int64_t offset, int64_t size) const;
 
-  // Gives the descriptor back: every read then opens the file anew, for sets of more files than may be open at once.
+  // Closes the descriptor; every read then reopens the file. For sets with more files than the limit of open ones.
   void close();
 
  private:
@@ -46,7 +45,7 @@ class TarFile {
 
   std::string path_;
   int descriptor_ = -1;
-  int64_t size_ = 0, changed_ = 0;  // of the file, and when it was last written, in nanoseconds
+  int64_t size_ = 0, changed_ = 0;  // of the file; last modification in nanoseconds
 };
 
 }  // namespace tributary

@@ -10,7 +10,6 @@
 namespace tributary {
 namespace {
 
-// Where the fields of a header lie.
 struct Field {
   size_t offset, size;
 };
@@ -18,14 +17,13 @@ constexpr Field kName{0, 100}, kMode{100, 8}, kUser{108, 8}, kGroup{116, 8}, kSi
     kChecksum{148, 8}, kType{156, 1}, kMagic{257, 6}, kVersion{263, 2}, kPrefix{345, 155};
 constexpr std::string_view kUstar{"ustar\0", 6};
 
-// The text of a field, up to the first zero.
+// The text of a field up to the first zero byte.
 std::string_view text_of(std::span<const uint8_t> block, Field field) {
   const std::string_view bytes(reinterpret_cast<const char*>(block.data()) + field.offset, field.size);
   return bytes.substr(0, bytes.find('\0'));
 }
 
-// Octal digits between blanks, or as GNU writes large numbers: a set first bit, then the bytes of the number. Nothing
-// where it is neither or beyond 63 bits.
+// Parses octal digits, or GNU's binary format for large numbers (first bit set). nullopt if invalid or above 63 bits.
 std::optional<int64_t> number_of(std::span<const uint8_t> block, Field field) {
   const auto bytes = block.subspan(field.offset, field.size);
   if (bytes[0] >= 0x80) {
@@ -48,14 +46,14 @@ std::optional<int64_t> number_of(std::span<const uint8_t> block, Field field) {
   return value;
 }
 
-// The sum of all bytes, those of the checksum itself counted as blanks.
+// The sum of all bytes; the checksum field counts as spaces.
 int64_t checksum_of(std::span<const uint8_t> block) {
   int64_t sum = 0;
   for (size_t i = 0; i < block.size(); ++i) sum += i - kChecksum.offset < kChecksum.size ? uint8_t{' '} : block[i];
   return sum;
 }
 
-TarHeader::Kind kind_of(char type, const std::string& name, const TarPlace& place) {
+TarHeader::Kind kind_of(char type, const std::string& name, const TarPosition& position) {
   using Kind = TarHeader::Kind;
   switch (type) {
     case '\0':
@@ -79,71 +77,73 @@ TarHeader::Kind kind_of(char type, const std::string& name, const TarPlace& plac
     case 'g':
       return Kind::kPaxGlobal;
     case 'S':
-      input_error("{}: {} is a sparse file, which shards cannot hold; pack it without --sparse", place.file,
+      input_error("{}: {} is a sparse file, which shards do not support; pack it without --sparse", position.file,
                   printable(name));
     case 'M':
-      input_error("{}: {} began in another archive; put the parts together first", place.file, printable(name));
+      input_error("{}: {} starts in another archive; join the parts first", position.file, printable(name));
     default:
-      input_error("{}: {} is of a kind we do not know ({}); pack plain files only", place.file, printable(name),
+      input_error("{}: {} has the unknown type {}; pack regular files only", position.file, printable(name),
                   printable(std::string_view(&type, 1)));
   }
 }
 
 std::string full_name(std::span<const uint8_t> block) {
   const std::string_view name = text_of(block, kName);
-  // GNU keeps other things where ustar has the rest of a long name.
+  // GNU tar uses the bytes of ustar's name prefix differently.
   const std::string_view magic(reinterpret_cast<const char*>(block.data()) + kMagic.offset, kMagic.size);
   const std::string_view prefix = magic == kUstar ? text_of(block, kPrefix) : std::string_view();
   return prefix.empty() ? std::string(name) : fmt::format("{}/{}", prefix, name);
 }
 
-[[noreturn]] void bad_pax(const TarPlace& place) {
-  input_error("{}: the additional header at byte {} is damaged; copy or pack the file anew", place.file, place.offset);
+[[noreturn]] void bad_pax(const TarPosition& position) {
+  input_error("{}: the additional header at byte {} is damaged; copy or pack the file again", position.file,
+              position.offset);
 }
 
 }  // namespace
 
-std::optional<TarHeader> parse_tar_header(std::span<const uint8_t> block, const TarPlace& place) {
+std::optional<TarHeader> parse_tar_header(std::span<const uint8_t> block, const TarPosition& position) {
   TRIBUTARY_CHECK(static_cast<int64_t>(block.size()) == kTarBlock, "a header of {} bytes", block.size());
   if (std::all_of(block.begin(), block.end(), [](uint8_t byte) { return byte == 0; })) return std::nullopt;
   if (number_of(block, kChecksum) != checksum_of(block)) {
-    if (place.offset == 0) input_error("{} is not a tar archive; name shards, or pack it anew", place.file);
-    input_error("{}: the header at byte {} has a wrong checksum; copy or pack the file anew", place.file, place.offset);
+    if (position.offset == 0) input_error("{} is not a tar archive; name shards, or pack it again", position.file);
+    input_error("{}: the header at byte {} has a wrong checksum; copy or pack the file again", position.file,
+                position.offset);
   }
   TarHeader header;
   header.name = full_name(block);
-  header.kind = kind_of(static_cast<char>(block[kType.offset]), header.name, place);
+  header.kind = kind_of(static_cast<char>(block[kType.offset]), header.name, position);
   const auto size = number_of(block, kSize);
   if (!size)
-    input_error("{}: the header of {} has no size; copy or pack the file anew", place.file, printable(header.name));
+    input_error("{}: the header of {} has no size; copy or pack the file again", position.file, printable(header.name));
   header.size = *size;
   return header;
 }
 
-PaxRecords parse_pax(std::string_view text, const TarPlace& place) {
+PaxRecords parse_pax(std::string_view text, const TarPosition& position) {
   PaxRecords records;
   while (!text.empty()) {
     size_t length = 0, digits = 0;
     for (; digits < text.size() && text[digits] >= '0' && text[digits] <= '9'; ++digits) {
       length = 10 * length + static_cast<size_t>(text[digits] - '0');
-      if (length > text.size()) bad_pax(place);
+      if (length > text.size()) bad_pax(position);
     }
-    // The shortest record is "5 k=\n": its own length, a blank, a key, the sign and the end of the line.
-    if (digits == 0 || length < digits + 4 || text[digits] != ' ' || text[length - 1] != '\n') bad_pax(place);
+    // The shortest record is "5 k=\n".
+    if (digits == 0 || length < digits + 4 || text[digits] != ' ' || text[length - 1] != '\n') bad_pax(position);
     const std::string_view record = text.substr(digits + 1, length - digits - 2);
     text.remove_prefix(length);
     const size_t equals = record.find('=');
-    if (equals == std::string_view::npos || equals == 0) bad_pax(place);
+    if (equals == std::string_view::npos || equals == 0) bad_pax(position);
     const std::string_view key = record.substr(0, equals), value = record.substr(equals + 1);
     if (key.starts_with("GNU.sparse."))
-      input_error("{}: the file at byte {} is sparse, which shards cannot hold; pack it without --sparse", place.file,
-                  place.offset);
+      input_error("{}: the file at byte {} is sparse, which shards do not support; pack it without --sparse",
+                  position.file, position.offset);
     if (key == "path") records.path = value;
     if (key != "size") continue;
     int64_t size = 0;
-    if (value.empty() || value.size() > 18) bad_pax(place);
+    if (value.empty() || value.size() > 18) bad_pax(position);
     for (const char c : value) {
-      if (c < '0' || c > '9') bad_pax(place);
+      if (c < '0' || c > '9') bad_pax(position);
       size = 10 * size + (c - '0');
     }
     records.size = size;
@@ -170,9 +170,9 @@ std::string tar_header(std::string_view name, int64_t size, TarWritten kind) {
 }
 
 std::string pax_record(std::string_view key, std::string_view value) {
-  const size_t rest = key.size() + value.size() + 3;  // the blank, the sign and the end of the line
+  const size_t rest = key.size() + value.size() + 3;  // space, equals sign and newline
   size_t length = rest + std::to_string(rest).size();
-  length = rest + std::to_string(length).size();  // its own digits may have made it longer
+  length = rest + std::to_string(length).size();  // its own digits may add one
   return fmt::format("{} {}={}\n", length, key, value);
 }
 

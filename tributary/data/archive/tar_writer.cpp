@@ -7,7 +7,7 @@
 namespace tributary {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 20;
+constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr size_t kMaxPlainName = 100;
 
 bool is_plain(std::string_view name) {
@@ -19,10 +19,10 @@ bool is_plain(std::string_view name) {
 
 void TarWriter::write(std::string_view bytes) {
   size_ += static_cast<int64_t>(bytes.size());
-  waiting_ += bytes;
-  if (waiting_.size() < kPiece) return;
-  file_.append(bytes_of(waiting_));
-  waiting_.clear();
+  buffer_ += bytes;
+  if (buffer_.size() < kBufferBytes) return;
+  file_.append(bytes_of(buffer_));
+  buffer_.clear();
 }
 
 void TarWriter::add(std::string_view name, std::string_view content) {
@@ -48,8 +48,8 @@ void TarWriter::add(std::string_view name, std::span<const uint8_t> content) {
 
 void TarWriter::finish() {
   write(std::string(2 * kTarBlock, '\0'));
-  file_.append(bytes_of(waiting_));
-  waiting_.clear();
+  file_.append(bytes_of(buffer_));
+  buffer_.clear();
   file_.finish();
 }
 

@@ -1,7 +1,6 @@
-// Writes a tar archive that depends on names and contents alone: no times, no owners.
+// Writes deterministic tar archives, without times and owners.
 //
-// ustar, with a pax header before a name that ustar has no room or no letters for; GNU tar and Python's tarfile read
-// it.
+// The format is ustar, with pax headers for names that are too long or not ASCII. GNU tar and Python's tarfile read it.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +18,18 @@ class TarWriter {
 
   void add(std::string_view name, std::span<const uint8_t> content);
   void add(std::string_view name, std::string_view content);
-  // Bytes of the archive so far.
+  // Bytes written so far.
   int64_t size() const { return size_; }
 
-  // Ends the archive, which then lies beside its place until it is placed there; one that never is leaves nothing.
+  // Writes the end marker. The archive appears at its path after `commit`; without it, the file is removed.
   void finish();
-  void place() { file_.place(); }
+  void commit() { file_.commit(); }
 
  private:
   void write(std::string_view bytes);
 
   PendingFile file_;
-  std::string waiting_;  // to be written in larger pieces
+  std::string buffer_;  // collects small writes
   int64_t size_ = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace tributary {
 namespace {
 
-// Covers the pixels near one segment. Distances are measured in the nib's own metric, where it is a circle.
+// Draws one segment. Distances use the nib's metric, in which it is a circle.
 void draw_segment(Plane& plane, Point from, Point to, const Pen& pen) {
   const double reach = pen.reach + pen.soft;
   const double rise = pen.rise + pen.soft;
@@ -34,7 +34,7 @@ void draw_segment(Plane& plane, Point from, Point to, const Pen& pen) {
   }
 }
 
-// Where a pixel of a plane of `size` lies on a lattice of `cells` cells: the cell, and a smooth weight of its far side.
+// The position of a pixel on the lattice: its cell, and the smooth interpolation weight of the cell's far side.
 struct Spot {
   int cell;
   float weight;
@@ -43,9 +43,9 @@ struct Spot {
 std::vector<Spot> spots(int size, int cells) {
   std::vector<Spot> found(static_cast<size_t>(size));
   for (int i = 0; i < size; ++i) {
-    const float place = (static_cast<float>(i) + 0.5f) * static_cast<float>(cells) / static_cast<float>(size);
-    const int cell = std::min(static_cast<int>(place), cells - 1);
-    const float t = place - static_cast<float>(cell);
+    const float position = (static_cast<float>(i) + 0.5f) * static_cast<float>(cells) / static_cast<float>(size);
+    const int cell = std::min(static_cast<int>(position), cells - 1);
+    const float t = position - static_cast<float>(cell);
     found[static_cast<size_t>(i)] = {cell, t * t * (3 - 2 * t)};
   }
   return found;
@@ -62,19 +62,19 @@ void draw(Plane& plane, const Strokes& strokes, const Pen& pen) {
 void blur(Plane& plane, float amount, int times) {
   const int last = plane.size - 1;
   const float side = amount / 4;
-  const float middle = 1 - amount / 2;
+  const float centre = 1 - amount / 2;
   Plane across(plane.size);
   for (int round = 0; round < times; ++round) {
     for (int y = 0; y <= last; ++y) {
       for (int x = 0; x <= last; ++x) {
         const float ends = plane.at(std::max(x - 1, 0), y) + plane.at(std::min(x + 1, last), y);
-        across.at(x, y) = middle * plane.at(x, y) + side * ends;
+        across.at(x, y) = centre * plane.at(x, y) + side * ends;
       }
     }
     for (int y = 0; y <= last; ++y) {
       for (int x = 0; x <= last; ++x) {
         const float ends = across.at(x, std::max(y - 1, 0)) + across.at(x, std::min(y + 1, last));
-        plane.at(x, y) = middle * across.at(x, y) + side * ends;
+        plane.at(x, y) = centre * across.at(x, y) + side * ends;
       }
     }
   }
@@ -83,16 +83,16 @@ void blur(Plane& plane, float amount, int times) {
 Plane enlarged(const Plane& plane, int size) {
   Plane large(size);
   const int last = plane.size - 1;
-  const auto place = [&](int i) {
+  const auto position = [&](int i) {
     const float at = (static_cast<float>(i) + 0.5f) * static_cast<float>(plane.size) / static_cast<float>(size) - 0.5f;
     return std::clamp(at, 0.0f, static_cast<float>(last));
   };
   for (int y = 0; y < size; ++y) {
-    const int y0 = std::min(static_cast<int>(place(y)), last - 1);
-    const float down = place(y) - static_cast<float>(y0);
+    const int y0 = std::min(static_cast<int>(position(y)), last - 1);
+    const float down = position(y) - static_cast<float>(y0);
     for (int x = 0; x < size; ++x) {
-      const int x0 = std::min(static_cast<int>(place(x)), last - 1);
-      const float right = place(x) - static_cast<float>(x0);
+      const int x0 = std::min(static_cast<int>(position(x)), last - 1);
+      const float right = position(x) - static_cast<float>(x0);
       const float upper = plane.at(x0, y0) + right * (plane.at(x0 + 1, y0) - plane.at(x0, y0));
       const float lower = plane.at(x0, y0 + 1) + right * (plane.at(x0 + 1, y0 + 1) - plane.at(x0, y0 + 1));
       large.at(x, y) = upper + down * (lower - upper);
@@ -142,8 +142,8 @@ Plane ramp(int size, double sharpness, Random& random) {
 }
 
 void add_grain(Plane& plane, float deviation, Random& random) {
-  // The sum of the four quarters of a random word: close enough to a bell, at a twelfth of the price of one.
-  constexpr float kUnit = 1.0f / 37837.0f;  // the deviation of such a sum
+  // The sum of the four 16-bit parts of a random word is close to normal, and 12 times cheaper than bell().
+  constexpr float kUnit = 1.0f / 37837.0f;  // standard deviation of the sum
   for (float& value : plane.value) {
     const uint64_t word = random.bits();
     const auto sum =

@@ -1,7 +1,7 @@
-// A small canvas to draw digits on: planes of floats, a round or flat pen, blur, light and grain.
+// Draws digits: float planes, a pen, blur, gradients and noise.
 //
-// The planes hold brightness or coverage, nominally 0..1; nothing is clamped before the picture is written out. As in
-// the strokes, only exactly rounded arithmetic is used.
+// Planes hold brightness or coverage, nominally 0..1; values are clamped only when a picture is written. As in the
+// strokes, only exactly rounded arithmetic is used, so that results are equal on all machines.
 #pragma once
 
 #include <array>
@@ -27,30 +27,31 @@ struct Plane {
 using Colour = std::array<float, 3>;
 using Planes = std::array<Plane, 3>;  // red, green, blue
 
-// The nib, in pixels. A flat nib (rise below reach) draws thin horizontals and thick verticals, as a roman typeface.
+// The pen's nib, in pixels. A flat nib (rise < reach) draws thin horizontal and thick vertical strokes, like a roman
+// typeface.
 struct Pen {
   double reach = 1;  // half the width of a vertical stroke
   double rise = 1;   // half the width of a horizontal one
   double soft = 1;   // width of the edge; 1 is plain antialiasing
 };
 
-// Raises the coverage of the plane to that of the strokes.
+// Draws the strokes: each value becomes the maximum of itself and their coverage.
 void draw(Plane& plane, const Strokes& strokes, const Pen& pen);
 
-// The 3 x 3 binomial blur, mixed in by `amount` of 0..1, `times` over.
+// Applies a 3 x 3 binomial blur of strength `amount` (0..1), `times` times.
 void blur(Plane& plane, float amount, int times = 1);
 
 // Bilinear enlargement.
 Plane enlarged(const Plane& plane, int size);
 
-// Smooth noise of about 0..1: `octaves` layers, the first of `cells` cells across, each next one twice as fine and
-// `roughness` as strong.
+// Smooth noise of about 0..1 with `octaves` layers: the first has `cells` cells per side; each next one is twice as
+// fine and scaled by `roughness`.
 Plane clouds(int size, int cells, int octaves, float roughness, Random& random);
 
-// A ramp of 0..1 in a random direction. With `sharpness` above 1 it becomes an edge at a random place.
+// A gradient of 0..1 in a random direction. With `sharpness` above 1, it becomes an edge at a random position.
 Plane ramp(int size, double sharpness, Random& random);
 
-// Adds independent noise of the given deviation to every value.
+// Adds independent noise with the given standard deviation.
 void add_grain(Plane& plane, float deviation, Random& random);
 
 Planes plain(int size, const Colour& colour);
@@ -58,7 +59,7 @@ Planes plain(int size, const Colour& colour);
 // picture = picture + (colour - picture) * cover, value by value.
 void paint(Planes& picture, const Colour& colour, const Plane& cover);
 
-// Clamps to 0..1, rounds to 8 bits, and appends the pixels interleaved.
+// Clamps to 0..1, rounds to 8 bits and appends the interleaved pixels.
 void append_pixels(const Planes& picture, std::vector<uint8_t>& pixels);
 
 }  // namespace tributary

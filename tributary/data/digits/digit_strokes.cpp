@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-// A control point in hundredths of the digit's height. The curve is smooth at a point unless it is a corner.
+// A control point in hundredths of the digit's height. The curve is smooth except at corners.
 struct Control {
   double x;
   double y;
@@ -21,7 +21,7 @@ struct Path {
   bool closed = false;
 };
 
-// One way of writing a digit, and how often it is met by hand and in print.
+// One shape of a digit, with its relative frequency in handwriting and print.
 struct Variant {
   double pen;
   double print;
@@ -110,7 +110,7 @@ std::vector<Point> trace(const Path& path) {
   for (int i = 0; i < (path.closed ? count : count - 1); ++i) {
     const Control& from = at(i);
     const Control& to = at(i + 1);
-    // A corner or a free end has no neighbour to lean towards; a straight run between two of them is one segment.
+    // Corners and free ends have no neighbour for the tangent; the line between two of them is one segment.
     const bool starts = from.corner || (!path.closed && i == 0);
     const bool ends = to.corner || (!path.closed && i == count - 2);
     const int steps = starts && ends ? 1 : kSteps;
@@ -122,7 +122,7 @@ std::vector<Point> trace(const Path& path) {
   return line;
 }
 
-// Bars across the two ends of an open stroke, lying along x as in print.
+// Adds horizontal serifs to both ends of each stroke.
 void add_serifs(Strokes& strokes, double half) {
   const size_t count = strokes.size();
   for (size_t i = 0; i < count; ++i) {

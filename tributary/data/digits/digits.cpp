@@ -13,7 +13,7 @@ namespace tributary {
 namespace {
 
 constexpr int kSize = 32;
-constexpr double kMiddle = kSize / 2.0;
+constexpr double kCentre = kSize / 2.0;
 
 float draw_float(Random& random, double low, double high) {
   return static_cast<float>(random.uniform(low, high));
@@ -29,7 +29,7 @@ float brightness(const Colour& colour) {
   return 0.3f * colour[0] + 0.59f * colour[1] + 0.11f * colour[2];
 }
 
-// A measure that is drawn evenly between two bounds.
+// A uniformly distributed parameter.
 struct Range {
   double low;
   double high;
@@ -37,16 +37,16 @@ struct Range {
   double in(Random& random) const { return random.uniform(low, high); }
 };
 
-// How a domain writes by hand. Wobble and bend are those of the hand; lengths are in pixels of the page.
+// The handwriting of a domain. See Hand for wobble and bend; lengths are in pixels.
 struct Writing {
   double wobble;
   double bend;
   Range height;
-  Range aspect;  // width to height, 1 for the proportions of the skeleton
+  Range aspect;  // width / height; 1 for the skeleton's own
   Range slant;
   Range turn;
   Range reach;    // half the width of the pen's line
-  double astray;  // largest distance from the middle, along x and y each
+  double offset;  // maximum distance from the centre, in x and y
 };
 
 // The coverage of a handwritten digit on a page of `size`.
@@ -57,8 +57,8 @@ Plane written(int digit, const Writing& writing, int size, Random& random) {
   view.width = view.height * writing.aspect.in(random);
   view.slant = writing.slant.in(random);
   view.turn = writing.turn.in(random);
-  view.centre_x = size / 2.0 + random.uniform(-writing.astray, writing.astray);
-  view.centre_y = size / 2.0 + random.uniform(-writing.astray, writing.astray);
+  view.centre_x = size / 2.0 + random.uniform(-writing.offset, writing.offset);
+  view.centre_y = size / 2.0 + random.uniform(-writing.offset, writing.offset);
   const double reach = writing.reach.in(random);
   Plane cover(size);
   draw(cover, project(strokes, view), {reach, reach, 1.1});
@@ -74,13 +74,13 @@ Planes handwriting(int digit, Random& random) {
       .slant = {-0.05, 0.6},
       .turn = {-0.12, 0.12},
       .reach = {0.7, 1.4},
-      .astray = 2,
+      .offset = 2,
   };
   const Plane cover = written(digit, kWriting, kSize, random);
   return {cover, cover, cover};
 }
 
-// Drawn on 16 x 16 with too much ink, smeared, and enlarged. Some scans are negatives, as from microfilm.
+// Drawn on 16 x 16 pixels with thick strokes, blurred and enlarged. Some scans are negatives, as from microfilm.
 Planes postal(int digit, Random& random) {
   constexpr int kScan = 16;
   static constexpr Writing kWriting = {
@@ -91,7 +91,7 @@ Planes postal(int digit, Random& random) {
       .slant = {-0.45, 0.05},
       .turn = {-0.06, 0.06},
       .reach = {0.75, 1.55},
-      .astray = 0.5,
+      .offset = 0.5,
   };
   Plane cover = written(digit, kWriting, kScan, random);
   blur(cover, draw_float(random, 0.3, 0.8));
@@ -104,7 +104,7 @@ Planes postal(int digit, Random& random) {
   return {scan, scan, scan};
 }
 
-// What a random crop of a colour photograph looks like: clouds, up to two edges, fine detail.
+// Imitates a random crop of a colour photograph: clouds, up to two edges, fine detail.
 Planes texture(Random& random) {
   Planes picture = plain(kSize, any_colour(random, 0, 0.65));
   const int edges = static_cast<int>(random.below(3));
@@ -126,7 +126,7 @@ Planes texture(Random& random) {
   return picture;
 }
 
-// The difference of texture and pen: light strokes on dark ground, dark on light, and lost where the ground is grey.
+// The absolute difference of texture and strokes: light on dark, dark on light, and invisible on grey.
 Planes textured(int digit, Random& random) {
   static constexpr Writing kWriting = {
       .wobble = 0.03,
@@ -136,7 +136,7 @@ Planes textured(int digit, Random& random) {
       .slant = {-0.15, 0.35},
       .turn = {-0.08, 0.08},
       .reach = {0.9, 1.9},
-      .astray = 1.5,
+      .offset = 1.5,
   };
   const Plane cover = written(digit, kWriting, kSize, random);
   Planes picture = texture(random);
@@ -146,7 +146,7 @@ Planes textured(int digit, Random& random) {
   return picture;
 }
 
-// A printed digit between two others, as the view shows it.
+// A printed digit, with neighbours on each side with probability `crowd`.
 Plane printed(int digit, const Hand& hand, const View& view, const Pen& pen, double spacing, double crowd,
               Random& random) {
   Plane cover(kSize);
@@ -159,7 +159,7 @@ Plane printed(int digit, const Hand& hand, const View& view, const Pen& pen, dou
   return cover;
 }
 
-// Clean print in saturated colours; the ground may fade into another colour.
+// Clean print in saturated colours; the background may have a colour gradient.
 Planes signs(int digit, Random& random) {
   Hand hand{Script::kPrint, 0.006, 0, 0};
   if (random.chance(0.3)) hand.serif = random.uniform(0.05, 0.1);
@@ -168,8 +168,8 @@ Planes signs(int digit, Random& random) {
   view.width = view.height * random.uniform(0.6, 0.95);
   view.slant = random.chance(0.3) ? random.uniform(0.1, 0.25) : 0;
   view.turn = random.uniform(-0.16, 0.16);
-  view.centre_x = kMiddle + random.uniform(-1.5, 1.5);
-  view.centre_y = kMiddle + random.uniform(-1.5, 1.5);
+  view.centre_x = kCentre + random.uniform(-1.5, 1.5);
+  view.centre_y = kCentre + random.uniform(-1.5, 1.5);
   const double reach = view.height * random.uniform(0.06, 0.13);
   const Pen pen{reach, reach * (random.chance(0.4) ? random.uniform(0.5, 0.8) : 1), 1};
   const double spacing = random.uniform(0.82, 1.0);
@@ -191,7 +191,7 @@ Planes signs(int digit, Random& random) {
   return picture;
 }
 
-// Uneven light: a slow change over the picture and, at times, the edge of a shadow.
+// Uneven light: a gradient over the picture and sometimes the edge of a shadow.
 void shade(Planes& picture, Random& random) {
   Plane light = ramp(kSize, 1, random);
   const float depth = draw_float(random, 0, 0.4);
@@ -206,7 +206,7 @@ void shade(Planes& picture, Random& random) {
   }
 }
 
-// Print seen from aside on a rough wall, in whatever light there was, by a cheap camera.
+// Print in perspective on a rough wall, with uneven light, blur and noise.
 Planes street(int digit, Random& random) {
   Hand hand{Script::kPrint, 0.012, 0.01, 0};
   if (random.chance(0.2)) hand.serif = random.uniform(0.04, 0.08);
@@ -217,14 +217,14 @@ Planes street(int digit, Random& random) {
   view.turn = random.uniform(-0.08, 0.08);
   view.tilt_x = random.uniform(-0.35, 0.35);
   view.tilt_y = random.uniform(-0.2, 0.2);
-  view.centre_x = kMiddle + random.uniform(-2, 2);
-  view.centre_y = kMiddle + random.uniform(-1.5, 1.5);
+  view.centre_x = kCentre + random.uniform(-2, 2);
+  view.centre_y = kCentre + random.uniform(-1.5, 1.5);
   const double reach = view.height * random.uniform(0.045, 0.095);
   const Pen pen{reach, reach * random.uniform(0.7, 1), 1};
   const double spacing = random.uniform(0.8, 1);
   const Plane cover = printed(digit, hand, view, pen, spacing, 0.6, random);
 
-  // Walls and plates are greyish: one brightness, tinted.
+  // Walls and plates are tinted greys.
   const auto tinted = [&random](double level) {
     Colour colour = any_colour(random, -0.12, 0.12);
     for (float& channel : colour) channel += static_cast<float>(level);
@@ -280,16 +280,16 @@ DigitDomain digit_domain(const std::string& name) {
   if (found == names.end()) {
     std::string known;
     for (const std::string& one : names) known += (known.empty() ? "" : ", ") + one;
-    input_error("there is no digit domain '{}'; choose one of {}", name, known);
+    input_error("unknown digit domain '{}'; choose one of {}", name, known);
   }
   return static_cast<DigitDomain>(found - names.begin());
 }
 
 LabelledImages make_digits(DigitDomain domain, int64_t count, uint64_t seed) {
-  constexpr uint64_t kLabels = 1;  // sets the path of the labels apart from those of the pictures
-  TRIBUTARY_CHECK(count >= 0, "{} pictures asked for", count);
-  const auto place = static_cast<uint64_t>(domain);
-  const std::string& name = digit_domain_names().at(place);
+  constexpr uint64_t kLabels = 1;  // separates the random stream of the labels from those of the pictures
+  TRIBUTARY_CHECK(count >= 0, "{} pictures requested", count);
+  const auto stream = static_cast<uint64_t>(domain);
+  const std::string& name = digit_domain_names().at(stream);
   LabelledImages made;
   made.images.height = kSize;
   made.images.width = kSize;
@@ -298,9 +298,9 @@ LabelledImages make_digits(DigitDomain domain, int64_t count, uint64_t seed) {
   std::vector<int64_t> block;
   for (int64_t i = 0; i < count; ++i) {
     if (i % 10 == 0)
-      block = Random(seed, Purpose::kDigits, {place, static_cast<uint64_t>(i / 10), kLabels}).permutation(10);
+      block = Random(seed, Purpose::kDigits, {stream, static_cast<uint64_t>(i / 10), kLabels}).permutation(10);
     const int64_t digit = block[static_cast<size_t>(i % 10)];
-    Random random(seed, Purpose::kDigits, {place, static_cast<uint64_t>(i)});
+    Random random(seed, Purpose::kDigits, {stream, static_cast<uint64_t>(i)});
     append_pixels(picture_of(domain, static_cast<int>(digit), random), made.images.pixels);
     made.images.names.push_back(fmt::format("{}[{}]", name, i));
     made.labels.values.push_back(digit);

@@ -16,10 +16,9 @@ namespace tributary {
 namespace {
 
 constexpr uint8_t kUnsignedByte = 8;
-constexpr int64_t kMaxSide = 65535;         // no larger picture side is believed
-constexpr int64_t kFirstPiece = 1ll << 20;  // of a gzipped file, whose real size is unknown
+constexpr int64_t kMaxSide = 65535;             // larger sides are an error
+constexpr int64_t kFirstGzipChunk = 1ll << 20;  // of gzipped files, whose decompressed size is unknown
 
-// Everything before the bytes.
 struct Header {
   std::vector<int64_t> sizes;
   int64_t body_bytes = 0;
@@ -36,11 +35,10 @@ Header read_header(MaybeGzipFile& file, const std::string& path) {
   if (file.read(magic.data(), magic.size()) < magic.size())
     input_error("{} is too short for an IDX file; check that it is the right file", path);
   if (magic[0] != 0 || magic[1] != 0)
-    input_error("{} is not an IDX file (it begins with {:02x} {:02x}, not 00 00); check that it is the right file",
+    input_error("{} is not an IDX file (it starts with {:02x} {:02x}, not 00 00); check that it is the right file",
                 path, magic[0], magic[1]);
   if (magic[2] != kUnsignedByte)
-    input_error("{} holds IDX values of type {:#04x}; only unsigned bytes (0x08) can be read, so convert it", path,
-                magic[2]);
+    input_error("{} has IDX values of type {:#04x}; convert it to unsigned bytes (0x08)", path, magic[2]);
   if (magic[3] < 1 || magic[3] > 4)
     input_error("{} has {} dimensions; IDX images have 3 or 4 and labels 1", path, magic[3]);
 
@@ -52,9 +50,9 @@ Header read_header(MaybeGzipFile& file, const std::string& path) {
       input_error("{} ends within its header; download or copy the file again", path);
     const int64_t size = int64_t{bytes[0]} << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
     header.sizes.push_back(size);
-    if (size == 0) input_error("{} is empty (size 0 in dimension {}); name a file that holds something", path, i + 1);
+    if (size == 0) input_error("{} is empty (size 0 in dimension {}); name a file with data", path, i + 1);
     if (header.body_bytes > std::numeric_limits<int64_t>::max() / 2 / size)
-      input_error("{} claims the impossible size {}; download or copy the file again", path, shape_text(header.sizes));
+      input_error("{} has the impossible size {}; download or copy the file again", path, shape_text(header.sizes));
     header.body_bytes *= size;
   }
   return header;
@@ -65,7 +63,7 @@ Header read_header(MaybeGzipFile& file, const std::string& path) {
               header.body_bytes, shape_text(header.sizes), found);
 }
 
-// The bytes behind the header: exactly as many as it promises. The buffer of a gzipped file grows with what arrives.
+// Reads the data after the header: exactly the declared size. For gzipped files, the buffer grows with the data.
 std::vector<uint8_t> read_body(MaybeGzipFile& file, const std::string& path, const Header& header) {
   std::vector<uint8_t> body;
   if (!file.gzipped()) {
@@ -75,7 +73,7 @@ std::vector<uint8_t> read_body(MaybeGzipFile& file, const std::string& path, con
   int64_t filled = 0;
   while (filled < header.body_bytes) {
     const int64_t wanted =
-        file.gzipped() ? std::min(header.body_bytes, std::max(kFirstPiece, 2 * filled)) : header.body_bytes;
+        file.gzipped() ? std::min(header.body_bytes, std::max(kFirstGzipChunk, 2 * filled)) : header.body_bytes;
     body.resize(static_cast<size_t>(wanted));
     const auto got = static_cast<int64_t>(file.read(body.data() + filled, static_cast<size_t>(wanted - filled)));
     filled += got;
@@ -92,13 +90,13 @@ void write_idx(const std::string& path, const std::vector<int64_t>& sizes, std::
     TRIBUTARY_CHECK(size >= 0 && size <= std::numeric_limits<uint32_t>::max(), "IDX size {} for {}", size, path);
     for (const int shift : {24, 16, 8, 0}) header.push_back(static_cast<uint8_t>(size >> shift & 0xff));
   }
-  const std::array<std::span<const uint8_t>, 2> micro_batches = {header, body};
-  write_file_atomically(path, micro_batches);
+  const std::array<std::span<const uint8_t>, 2> chunks = {header, body};
+  write_file_atomically(path, chunks);
 }
 
-bool take_ending(std::string& text, std::string_view ending) {
-  if (!text.ends_with(ending)) return false;
-  text.resize(text.size() - ending.size());
+bool remove_suffix(std::string& text, std::string_view suffix) {
+  if (!text.ends_with(suffix)) return false;
+  text.resize(text.size() - suffix.size());
   return true;
 }
 
@@ -109,13 +107,12 @@ PackedImages read_idx_images(const std::string& path) {
   const Header header = read_header(file, path);
   const std::vector<int64_t>& sizes = header.sizes;
   if (sizes.size() < 3)
-    input_error("{} has the size {}, which is not that of pictures; name the images file of the pair", path,
-                shape_text(sizes));
+    input_error("{} has the size {} and so no pictures; name the images file of the pair", path, shape_text(sizes));
   if (sizes.size() == 4 && sizes[3] != 3)
     input_error("{} has the size {}; pictures must be [n, height, width] or [n, height, width, 3]", path,
                 shape_text(sizes));
   if (sizes[1] > kMaxSide || sizes[2] > kMaxSide)
-    input_error("{} claims the impossible size {}; download or copy the file again", path, shape_text(sizes));
+    input_error("{} has the impossible size {}; download or copy the file again", path, shape_text(sizes));
   PackedImages images;
   images.count = sizes[0];
   images.height = static_cast<int>(sizes[1]);
@@ -129,7 +126,7 @@ std::vector<uint8_t> read_idx_labels(const std::string& path) {
   MaybeGzipFile file(path);
   const Header header = read_header(file, path);
   if (header.sizes.size() != 1)
-    input_error("{} has the size {}, which is not that of labels; name the labels file of the pair", path,
+    input_error("{} has the size {} and so no labels; name the labels file of the pair", path,
                 shape_text(header.sizes));
   return read_body(file, path, header);
 }
@@ -144,7 +141,8 @@ void write_idx_labels(const std::string& path, const Labels& labels) {
   std::vector<uint8_t> bytes;
   bytes.reserve(labels.values.size());
   for (const int64_t value : labels.values) {
-    if (value < 0 || value > 255) input_error("cannot write {}: label {} does not fit in IDX's 0 .. 255", path, value);
+    if (value < 0 || value > 255)
+      input_error("cannot write {}: label {} is outside of IDX's range 0 .. 255; use fewer classes", path, value);
     bytes.push_back(static_cast<uint8_t>(value));
   }
   write_idx(path, {static_cast<int64_t>(bytes.size())}, bytes);
@@ -164,10 +162,10 @@ bool is_idx_file(const std::string& path) {
 std::string labels_path_for(const std::string& images_path) {
   const std::filesystem::path path(images_path);
   std::string name = path.filename().string();
-  const bool gzipped = take_ending(name, ".gz");
+  const bool gzipped = remove_suffix(name, ".gz");
   const size_t at = name.rfind("images");
   if (at == std::string::npos)
-    input_error("{} does not say where its labels are; call the pair NAME-images.idx and NAME-labels.idx", images_path);
+    input_error("cannot derive the labels file of {}; name the pair NAME-images.idx and NAME-labels.idx", images_path);
   name.replace(at, 6, "labels");
   for (const char* rank : {"idx3", "idx4"}) {
     const size_t found = name.find(rank, at);
@@ -179,7 +177,7 @@ std::string labels_path_for(const std::string& images_path) {
     std::error_code error;
     if (std::filesystem::is_regular_file(candidate, error)) return candidate;
   }
-  input_error("{} has no labels beside it; put them at {} or {}", images_path, candidates[0], candidates[1]);
+  input_error("{} has no labels file; put it at {} or {}", images_path, candidates[0], candidates[1]);
 }
 
 }  // namespace tributary

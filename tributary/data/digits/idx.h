@@ -1,10 +1,9 @@
-// IDX files: the format of MNIST and its relatives, plain or gzipped.
+// Reads and writes IDX files, the format of MNIST, plain or gzipped.
 //
-// Two zero bytes, a type (8: unsigned bytes), a rank, one big-endian 32-bit size a dimension, then the bytes. Digit
-// sets come as pairs, NAME-images.idx[.gz] and NAME-labels.idx[.gz]; we write RGB pictures as [n, h, w, 3].
-//
-// Files are untrusted: sizes are checked against what the file really holds before memory is asked for, and a gzipped
-// file is unpacked no farther than its header promises. Every complaint is an InputError that names the file.
+// Layout: two zero bytes, a type (8: unsigned bytes), a rank, one big-endian 32-bit size per dimension, the data. Sets
+// are pairs NAME-images.idx[.gz] and NAME-labels.idx[.gz]; RGB pictures are [n, h, w, 3]. Files are untrusted: sizes
+// are checked against the file before memory is allocated, and gzipped files are decompressed only up to the declared
+// size. Errors are InputErrors that name the file.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +25,12 @@ std::vector<uint8_t> read_idx_labels(const std::string& path);
 void write_idx_images(const std::string& path, const ImageSet& images);
 void write_idx_labels(const std::string& path, const Labels& labels);
 
-// True if the file's (decompressed) bytes begin like IDX of unsigned bytes. False also where it cannot be read.
+// Whether the (decompressed) file starts like IDX of unsigned bytes. False if it cannot be read.
 bool is_idx_file(const std::string& path);
 
-// The labels beside an images file: NAME-images.idx -> NAME-labels.idx, train-images-idx3-ubyte -> train-labels-idx1-
-// ubyte; gzipped or not, whichever exists, first as the images are. InputError where there are none.
+// The labels file of an images file in the same folder: NAME-images.idx -> NAME-labels.idx, train-images-idx3-ubyte ->
+// train-labels-idx1-ubyte. Plain and gzipped names are tried, first the form of the images. Throws an InputError if
+// neither exists.
 std::string labels_path_for(const std::string& images_path);
 
 }  // namespace tributary

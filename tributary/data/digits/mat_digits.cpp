@@ -12,23 +12,23 @@
 namespace tributary {
 namespace {
 
-constexpr int64_t kMaxMatSide = 65535;  // no larger picture side is believed
-constexpr int64_t kBlock = 64;          // pictures that are turned at once, so that they stay in the cache
+constexpr int64_t kMaxMatSide = 65535;  // larger sides are an error
+constexpr int64_t kBlock = 64;          // pictures that are transposed at once, to stay in the cache
 
-// Which of an array's sizes is what.
+// The order of an array's dimensions.
 struct Order {
-  std::array<size_t, 4> place;  // of picture, row, column, channel
-  bool grey;                    // one channel will do as well as three
+  std::array<size_t, 4> dimension;  // of picture, row, column, channel
+  bool grey;                        // also with one channel
   const char* text;
 };
 constexpr Order kPicturesLast = {{3, 0, 1, 2}, false, "[height, width, 3, n]"};
 constexpr Order kPicturesFirst = {{0, 1, 2, 3}, true, "[n, height, width] or [n, height, width, 3]"};
 constexpr Order kChannelsSecond = {{0, 2, 3, 1}, true, "[n, 1, height, width] or [n, 3, height, width]"};
 
-// Where a file has its pictures and labels.
-struct Form {
-  MatPlace pictures;
-  MatPlace labels;
+// The layout of a file.
+struct Layout {
+  MatKey pictures;
+  MatKey labels;
   Order order = kPicturesFirst;
   bool ten_is_zero = false;
 };
@@ -43,7 +43,7 @@ void require_part(const MatPath& path) {
                 path.file);
 }
 
-Form form_of(const MatFile& file, const MatPath& path) {
+Layout layout_of(const MatFile& file, const MatPath& path) {
   if (file.has("X")) {
     if (!path.part.empty()) input_error("{} has no parts; leave out :{}", path.file, path.part);
     return {{"X"}, {"y"}, kPicturesLast, true};
@@ -61,43 +61,42 @@ Form form_of(const MatFile& file, const MatPath& path) {
   std::vector<std::string> names;
   for (const std::string& name : file.names()) names.push_back(printable(name, 20));
   if (names.size() > 10) names.resize(10);
-  input_error("{} holds {}, which we do not know as pictures; name SVHN's train_32x32.mat, a file of Digit-Five or IDX",
-              path.file, names.empty() ? "no arrays" : fmt::format("{}", fmt::join(names, ", ")));
+  input_error("{} holds {}, an unknown layout; name SVHN's train_32x32.mat, a file of Digit-Five or IDX", path.file,
+              names.empty() ? "no arrays" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
-// A file with its form. Arrays that are asked for must be there.
+// A file and its layout.
 struct Digits {
   explicit Digits(const std::string& given)
-      : path(given), parts(mat_path(given)), file(parts.file), form(form_of(file, parts)) {}
+      : path(given), parts(mat_path(given)), file(parts.file), layout(layout_of(file, parts)) {}
 
-  void require(const MatPlace& place, const char* what) const {
-    if (!file.has(place.name))
-      input_error("{} has no array {} and so no {}; name a file that does", path, place.name, what);
+  void require(const MatKey& key, const char* what) const {
+    if (!file.has(key.name)) input_error("{} has no array {} and so no {}; name another file", path, key.name, what);
   }
 
   // The size of the pictures: n, height, width, channels.
   std::array<int64_t, 4> picture_sizes() {
-    require(form.pictures, "pictures");
-    const std::vector<int64_t> given = file.outline(form.pictures).sizes;
+    require(layout.pictures, "pictures");
+    const std::vector<int64_t> given = file.outline(layout.pictures).sizes;
     std::vector<int64_t> sizes = given;
     sizes.resize(std::max<size_t>(4, sizes.size()), 1);
     std::array<int64_t, 4> of = {};
-    for (size_t i = 0; i < 4; ++i) of[i] = sizes[form.order.place[i]];
+    for (size_t i = 0; i < 4; ++i) of[i] = sizes[layout.order.dimension[i]];
     const bool empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
-    const bool coloured = of[3] == 3 || (of[3] == 1 && form.order.grey);
+    const bool coloured = of[3] == 3 || (of[3] == 1 && layout.order.grey);
     if (given.size() < 3 || given.size() > 4 || empty || of[1] > kMaxMatSide || of[2] > kMaxMatSide || !coloured)
-      input_error("{}: {} has the size [{}]; pictures must be {}", path, form.pictures.name, fmt::join(given, ", "),
-                  form.order.text);
+      input_error("{}: {} has the size [{}]; pictures must be {}", path, layout.pictures.name, fmt::join(given, ", "),
+                  layout.order.text);
     return of;
   }
 
   std::string path;
   MatPath parts;
   MatFile file;
-  Form form;
+  Layout layout;
 };
 
-// What the numbers of pictures are multiplied with to be 0 .. 255.
+// The factor that scales pixels to 0 .. 255.
 double scale_of(const MatArray& pictures, const std::string& path) {
   double largest = 0;
   for (int64_t i = 0; i < pictures.count(); ++i) {
@@ -111,19 +110,18 @@ double scale_of(const MatArray& pictures, const std::string& path) {
 
 uint8_t label_from(double value, const std::string& path) {
   if (!(value >= 0 && value <= 255 && value == std::floor(value)))
-    input_error("{} has the label {}; labels must be whole numbers, 0 .. 255", path, value);
+    input_error("{} has the label {}; labels must be integers, 0 .. 255", path, value);
   return static_cast<uint8_t>(value);
 }
 
-// The column of the only one in a row of zeros.
+// The label of a one-hot row.
 uint8_t label_from_row(const MatArray& labels, int64_t row, const std::string& path) {
   const int64_t rows = labels.sizes[0];
   int64_t found = -1;
   for (int64_t column = 0; column < labels.sizes[1]; ++column) {
     const double value = labels.at(row + column * rows);
     if (value == 0) continue;
-    if (value != 1 || found >= 0)
-      input_error("{}: row {} of its labels is not a single one among zeros; correct it", path, row + 1);
+    if (value != 1 || found >= 0) input_error("{}: row {} of its labels is not one-hot; correct it", path, row + 1);
     found = column;
   }
   if (found < 0) input_error("{}: row {} of its labels is all zeros; correct it", path, row + 1);
@@ -147,16 +145,16 @@ bool is_mat_path(const std::string& path) {
 PackedImages read_mat_images(const std::string& path) {
   Digits digits(path);
   const auto [count, height, width, channels] = digits.picture_sizes();
-  const MatArray pictures = digits.file.read(digits.form.pictures);
+  const MatArray pictures = digits.file.read(digits.layout.pictures);
   const double scale = scale_of(pictures, path);
 
-  // How far apart neighbours lie in the file.
+  // Strides in the file.
   std::array<int64_t, 4> strides = {};
   std::vector<int64_t> sizes = pictures.sizes;
   sizes.resize(4, 1);
   for (size_t i = 0; i < 4; ++i) {
     strides[i] = 1;
-    for (size_t before = 0; before < digits.form.order.place[i]; ++before) strides[i] *= sizes[before];
+    for (size_t before = 0; before < digits.layout.order.dimension[i]; ++before) strides[i] *= sizes[before];
   }
   PackedImages images{count, static_cast<int>(height), static_cast<int>(width), static_cast<int>(channels), {}};
   const int64_t picture_bytes = height * width * channels;
@@ -176,8 +174,8 @@ PackedImages read_mat_images(const std::string& path) {
 std::vector<uint8_t> read_mat_labels(const std::string& path) {
   Digits digits(path);
   const int64_t count = digits.picture_sizes()[0];
-  digits.require(digits.form.labels, "labels");
-  const MatArray labels = digits.file.read(digits.form.labels);
+  digits.require(digits.layout.labels, "labels");
+  const MatArray labels = digits.file.read(digits.layout.labels);
   const bool rows = labels.count() != count;
   if (rows && (labels.sizes.size() != 2 || labels.sizes[0] != count || labels.sizes[1] == 0))
     input_error("{} has {} pictures but labels of the size [{}]; name a file whose parts belong together", path, count,
@@ -187,7 +185,7 @@ std::vector<uint8_t> read_mat_labels(const std::string& path) {
   for (int64_t i = 0; i < count; ++i)
     values.push_back(rows ? label_from_row(labels, i, path) : label_from(labels.at(i), path));
   const auto [smallest, largest] = std::minmax_element(values.begin(), values.end());
-  if (digits.form.ten_is_zero && *smallest > 0 && *largest == 10) std::replace(values.begin(), values.end(), 10, 0);
+  if (digits.layout.ten_is_zero && *smallest > 0 && *largest == 10) std::replace(values.begin(), values.end(), 10, 0);
   return values;
 }
 

@@ -16,10 +16,10 @@
 namespace tributary {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "numbers are taken as the file has them");
+static_assert(std::endian::native == std::endian::little, "numbers are copied as they are in the file");
 
 constexpr int64_t kHeaderBytes = 128;
-constexpr uint32_t kMatrix = 14, kDeflated = 15;  // types of elements
+constexpr uint32_t kMatrix = 14, kDeflated = 15;  // element types
 constexpr uint32_t kCellClass = 1, kDoubleClass = 6, kSingleClass = 7, kLastNumericClass = 15;
 constexpr uint32_t kComplex = 0x800;
 constexpr int64_t kMaxRank = 8, kMaxName = 256;
@@ -34,7 +34,7 @@ int64_t padded(int64_t bytes) {
   return (bytes + 7) / 8 * 8;
 }
 
-// The start of an element; up to four bytes of content may be in it.
+// The tag of an element; it may contain up to four bytes of data.
 struct Tag {
   uint32_t type = 0;
   int64_t bytes = 0;
@@ -65,16 +65,16 @@ std::vector<uint8_t> read_content(MatStream& stream, const Tag& tag) {
   return stream.take(tag.bytes);
 }
 
-// The content of an element that comes before an array's numbers.
-std::vector<uint8_t> read_detail(MatStream& stream, int64_t most) {
+// Reads a small element in front of an array's numbers.
+std::vector<uint8_t> read_detail(MatStream& stream, int64_t max_bytes) {
   const Tag tag = read_tag(stream);
-  if (tag.bytes > most) stream.damaged("its description has an impossible length");
+  if (tag.bytes > max_bytes) stream.damaged("its description has an impossible length");
   std::vector<uint8_t> content = read_content(stream, tag);
   if (!tag.small) stream.skip(padded(tag.bytes) - tag.bytes);
   return content;
 }
 
-// What an array says about itself. The class is 0 and the rest empty where it is nothing that we read.
+// Class, size and name of an array. `kind` is 0 and the rest empty for unsupported classes.
 struct Description {
   uint32_t kind = 0;
   bool complex = false;
@@ -90,7 +90,7 @@ int64_t product(const std::vector<int64_t>& sizes) {
   return count;
 }
 
-// Behind the tag of a matrix of `bytes`.
+// Reads the description after the tag of a matrix of `bytes` bytes.
 Description read_description(MatStream& stream, int64_t bytes) {
   Description array;
   if (bytes == 0) {  // an empty cell
@@ -205,11 +205,12 @@ void MatFile::check_header() {
   file_.read(header.data(), kHeaderBytes);
   const std::string_view text(header.data(), static_cast<size_t>(file_.gcount()));
   const std::string_view end = text.substr(std::min<size_t>(text.size(), 126));
-  if (end == "MI") input_error("{} has its bytes in big-endian order; load and save it on a usual machine", path_);
+  if (end == "MI") input_error("{} is big-endian; load and save it on a little-endian machine", path_);
   if (end != "IM") input_error("{} is not a MATLAB 5 file; check that it is the right file", path_);
   if (text[125] == 2)
-    input_error("{} is of MATLAB 7.3, which is HDF5 and cannot be read; save it with -v7 or with SciPy", path_);
-  if (text[125] != 1) input_error("{} is of an unknown version of MATLAB; save it with -v7 or with SciPy", path_);
+    input_error("{} is a MATLAB 7.3 file (HDF5), which is not supported; save it with -v7 or with SciPy", path_);
+  if (text[125] != 1)
+    input_error("{} has an unknown version of the MATLAB format; save it with -v7 or with SciPy", path_);
 }
 
 void MatFile::list_entries() {
@@ -244,28 +245,27 @@ bool MatFile::has(const std::string& name) const {
   return std::any_of(entries_.begin(), entries_.end(), [&name](const Entry& entry) { return entry.name == name; });
 }
 
-MatArray MatFile::get(const MatPlace& place, bool with_numbers) {
+MatArray MatFile::get(const MatKey& key, bool with_numbers) {
   const auto entry = std::find_if(entries_.begin(), entries_.end(),
-                                  [&place](const Entry& candidate) { return candidate.name == place.name; });
-  TRIBUTARY_CHECK(entry != entries_.end(), "no {} in {}", place.name, path_);
+                                  [&key](const Entry& candidate) { return candidate.name == key.name; });
+  TRIBUTARY_CHECK(entry != entries_.end(), "no {} in {}", key.name, path_);
   MatStream stream(file_, path_, entry->at, entry->bytes, entry->deflated);
   Description found = read_description(stream, entry->deflated ? read_tag(stream).bytes : entry->bytes);
-  if (place.cell >= 0) {
-    if (found.kind != kCellClass || place.cell >= product(found.sizes))
-      input_error("{}: {} is no cell array of {} or more; name a file that is as it should be", path_,
-                  printable(place.name), place.cell + 1);
-    for (int64_t i = 0; i <= place.cell; ++i) {
+  if (key.cell >= 0) {
+    if (found.kind != kCellClass || key.cell >= product(found.sizes))
+      input_error("{}: {} is not a cell array of {} or more; name another file", path_, printable(key.name),
+                  key.cell + 1);
+    for (int64_t i = 0; i <= key.cell; ++i) {
       const Tag tag = read_tag(stream);
-      if (tag.type != kMatrix || tag.small) stream.damaged("a cell of it is no array");
-      if (i < place.cell)
+      if (tag.type != kMatrix || tag.small) stream.damaged("a cell is not an array");
+      if (i < key.cell)
         stream.skip(tag.bytes);
       else
         found = read_description(stream, tag.bytes);
     }
   }
   if (!found.numeric() || found.complex)
-    input_error("{}: {} is no array of real numbers; name a file that is as it should be", path_,
-                printable(place.name));
+    input_error("{}: {} is not an array of real numbers; name another file", path_, printable(key.name));
   MatArray array;
   array.sizes = found.sizes;
   array.floating = found.kind == kDoubleClass || found.kind == kSingleClass;

@@ -1,11 +1,9 @@
-// MATLAB 5 files (.mat): arrays of numbers by name.
+// Reads numeric arrays of MATLAB 5 files (.mat).
 //
-// A header of 128 bytes, then elements: a type, a length, bytes. An array is an element made of elements (what it is,
-// its size, its name, its numbers) and may be deflated as a whole. Arrays of real numbers are read, also those inside a
-// cell array; everything else is passed over. Files of MATLAB 7.3 are HDF5 under the same name and are refused.
-//
-// Files are untrusted: no size is believed beyond what the file can hold, memory grows only with what really arrives,
-// and the checksum of a deflated array must be right. Every complaint is an InputError that names the file.
+// A file has a header of 128 bytes and elements (type, length, data). An array is an element of elements (flags, size,
+// name, numbers) and may be deflated as a whole. Arrays of real numbers are read, also inside cell arrays; others are
+// ignored. MATLAB 7.3 files are HDF5 and not supported. Files are untrusted: sizes are checked against the file, memory
+// grows only with the data, and checksums of deflated arrays are verified. Errors are InputErrors that name the file.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +13,7 @@
 
 namespace tributary {
 
-// How numbers lie in a file, by MATLAB's codes.
+// Storage types, with MATLAB's codes.
 enum class MatNumber {
   kInt8 = 1,
   kUint8 = 2,
@@ -30,35 +28,35 @@ enum class MatNumber {
 };
 
 struct MatArray {
-  std::vector<int64_t> sizes;  // the first one runs fastest
-  bool floating = false;       // doubles or singles to MATLAB, which stores them as bytes where these will do
+  std::vector<int64_t> sizes;  // column-major: the first dimension is contiguous
+  bool floating = false;       // double or single in MATLAB, which may store them as integers
   MatNumber stored = MatNumber::kUint8;
-  std::vector<uint8_t> bytes;  // count() numbers, lowest byte first
+  std::vector<uint8_t> bytes;  // count() numbers, little endian
 
   int64_t count() const;
   double at(int64_t index) const;
 };
 
-// An array of a file, or one of those inside a cell array.
-struct MatPlace {
+// Names an array, or one inside a cell array.
+struct MatKey {
   std::string name;
-  int64_t cell = -1;  // down the columns, from 0; -1: the array itself
+  int64_t cell = -1;  // column-major index from 0; -1: the array itself
 };
 
 class MatFile {
  public:
-  // Lists the arrays. Their numbers are left where they are.
+  // Lists the arrays without reading their numbers.
   explicit MatFile(const std::string& path);
 
   std::vector<std::string> names() const;
   bool has(const std::string& name) const;
 
-  // An array without its numbers, and with them.
-  MatArray outline(const MatPlace& place) { return get(place, false); }
-  MatArray read(const MatPlace& place) { return get(place, true); }
+  // Reads an array without or with its numbers.
+  MatArray outline(const MatKey& key) { return get(key, false); }
+  MatArray read(const MatKey& key) { return get(key, true); }
 
  private:
-  // An array's element: where its bytes are.
+  // The position of an array's element.
   struct Entry {
     std::string name;
     int64_t at = 0;
@@ -68,7 +66,7 @@ class MatFile {
 
   void check_header();
   void list_entries();
-  MatArray get(const MatPlace& place, bool with_numbers);
+  MatArray get(const MatKey& key, bool with_numbers);
 
   std::string path_;
   std::ifstream file_;

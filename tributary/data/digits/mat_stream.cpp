@@ -8,9 +8,9 @@
 namespace tributary {
 namespace {
 
-constexpr int64_t kPiece = int64_t{1} << 16;
+constexpr int64_t kBuffer = int64_t{1} << 16;
 constexpr int64_t kFirstChunk = int64_t{1} << 20;
-constexpr int64_t kMaxInflation = 1032;  // deflate makes no more of a byte
+constexpr int64_t kMaxInflation = 1032;  // maximum expansion of deflate
 
 }  // namespace
 
@@ -18,13 +18,13 @@ MatStream::MatStream(std::ifstream& file, const std::string& path, int64_t at, i
     : file_(file),
       path_(path),
       at_(at),
-      most_(deflated ? kMaxInflation * bytes : bytes),
+      max_bytes_(deflated ? kMaxInflation * bytes : bytes),
       left_(bytes),
       deflated_(deflated) {
   file_.clear();
   file_.seekg(at);
   if (!deflated_) return;
-  input_.resize(static_cast<size_t>(std::min(bytes, kPiece)));
+  input_.resize(static_cast<size_t>(std::min(bytes, kBuffer)));
   if (inflateInit(&stream_) != Z_OK) throw std::bad_alloc();
 }
 
@@ -37,7 +37,7 @@ void MatStream::read(uint8_t* to, int64_t count) {
 }
 
 std::vector<uint8_t> MatStream::take(int64_t count) {
-  if (count > most_) damaged("it ends early");
+  if (count > max_bytes_) damaged("it ends early");
   std::vector<uint8_t> bytes;
   for (int64_t filled = 0; filled < count;) {
     const int64_t wanted = deflated_ ? std::min(count, std::max(kFirstChunk, 2 * filled)) : count;
@@ -49,13 +49,13 @@ std::vector<uint8_t> MatStream::take(int64_t count) {
 }
 
 void MatStream::skip(int64_t count) {
-  std::vector<uint8_t> passed(static_cast<size_t>(std::min(count, kPiece)));
-  for (; count > 0; count -= std::min(count, kPiece)) read(passed.data(), std::min(count, kPiece));
+  std::vector<uint8_t> skipped(static_cast<size_t>(std::min(count, kBuffer)));
+  for (; count > 0; count -= std::min(count, kBuffer)) read(skipped.data(), std::min(count, kBuffer));
 }
 
 void MatStream::finish() {
-  std::vector<uint8_t> passed(static_cast<size_t>(kPiece));
-  while (deflated_ && read_some(passed.data(), kPiece) > 0) continue;
+  std::vector<uint8_t> skipped(static_cast<size_t>(kBuffer));
+  while (deflated_ && read_some(skipped.data(), kBuffer) > 0) continue;
 }
 
 int64_t MatStream::read_some(uint8_t* to, int64_t count) {
@@ -82,7 +82,7 @@ int64_t MatStream::inflate_some(uint8_t* to, int64_t count) {
     const int64_t got = room - static_cast<int64_t>(stream_.avail_out);
     done += got;
     if (result == Z_MEM_ERROR) throw std::bad_alloc();
-    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) damaged("what is deflated is corrupt");
+    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) damaged("corrupt deflated data");
     if (got == 0 && stream_.avail_in == 0 && left_ == 0 && result != Z_STREAM_END) damaged("it ends early");
     ended_ = result == Z_STREAM_END;
   }

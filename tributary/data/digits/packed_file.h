@@ -1,4 +1,4 @@
-// Files that hold many pictures: IDX, .mat and the text of USPS, behind one door.
+// Reads packed files, which contain many pictures: IDX, .mat and USPS text.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace tributary {
 
-// The file that a path names: the path itself, or without the part that it names of a .mat file.
+// The file of a path: without the part (":train") of a .mat file.
 std::string file_of(const std::string& path);
 
-// True if an existing file is one of these, by its name or its first bytes; whether it can be read is another question.
+// Whether an existing file is a packed file, by its name or its first bytes.
 bool is_packed_file(const std::string& path);
 
 PackedImages read_packed_images(const std::string& path);
 
 struct PackedLabels {
-  std::string path;  // of the file that they are in, for messages
+  std::string path;  // of their file, for error messages
   std::vector<uint8_t> values;
 };
 
-// The labels of `count` pictures. InputError if there are none or not as many.
+// Reads the labels of `count` pictures. Throws an InputError if they are missing or their number differs.
 PackedLabels read_packed_labels(const std::string& path, int64_t count);
 
 }  // namespace tributary

@@ -1,4 +1,4 @@
-// Pictures of one file, as the file has them.
+// The pictures of a packed file.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tributary {
 
-// One behind the other, row by row, the channels of a pixel together.
+// [count, height, width, channels], row-major.
 struct PackedImages {
   int64_t count = 0;
   int height = 0;

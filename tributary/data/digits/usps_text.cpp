@@ -13,10 +13,10 @@ namespace {
 
 constexpr int kSide = 16;
 constexpr size_t kNumbers = 1 + kSide * kSide;
-constexpr size_t kMaxLine = 16384;      // of bytes, several times what a picture takes
-constexpr int64_t kMaxLines = 100'000;  // ten times what there are
+constexpr size_t kMaxLine = 16384;      // bytes; several times the length of a picture
+constexpr int64_t kMaxLines = 100'000;  // ten times the size of the set
 
-// Lines of text, none longer than kMaxLine + 1.
+// Reads lines of at most kMaxLine + 1 bytes.
 class Lines {
  public:
   explicit Lines(const std::string& path) : file_(path) {}
@@ -27,7 +27,7 @@ class Lines {
     bool any = false;
     while (line.size() <= kMaxLine && fill()) {
       any = true;
-      const char c = static_cast<char>(micro_batch_[at_++]);
+      const char c = static_cast<char>(buffer_[at_++]);
       if (c == '\n') break;
       line += c;
     }
@@ -36,19 +36,19 @@ class Lines {
 
  private:
   bool fill() {
-    if (at_ < micro_batch_.size()) return true;
-    micro_batch_.resize(kMaxLine);
-    micro_batch_.resize(file_.read(micro_batch_.data(), micro_batch_.size()));
+    if (at_ < buffer_.size()) return true;
+    buffer_.resize(kMaxLine);
+    buffer_.resize(file_.read(buffer_.data(), buffer_.size()));
     at_ = 0;
-    return !micro_batch_.empty();
+    return !buffer_.empty();
   }
 
   MaybeGzipFile file_;
-  std::vector<uint8_t> micro_batch_;
+  std::vector<uint8_t> buffer_;
   size_t at_ = 0;
 };
 
-// The numbers of a line, one more than there may be at most; nothing if it holds anything else.
+// The numbers of a line, at most kNumbers + 1; nullopt if there is other text.
 std::optional<std::vector<double>> numbers_of(std::string_view line) {
   constexpr std::string_view kBlank = " \t\r";
   std::vector<double> numbers;
@@ -65,7 +65,7 @@ std::optional<std::vector<double>> numbers_of(std::string_view line) {
   return numbers;
 }
 
-// What is wrong with a line as a picture; empty if nothing is.
+// Describes the error of a line; empty if it is valid.
 std::string problem_of(const std::optional<std::vector<double>>& numbers) {
   if (!numbers) return "is not all numbers";
   if (numbers->size() != kNumbers)
@@ -73,7 +73,7 @@ std::string problem_of(const std::optional<std::vector<double>>& numbers) {
                        numbers->size() > kNumbers ? "too many" : std::to_string(numbers->size()));
   const double label = numbers->front();
   if (!(label >= 0 && label <= 9 && label == static_cast<int>(label)))
-    return fmt::format("has the label {}, which is no digit", label);
+    return fmt::format("has the label {}, which is not a digit", label);
   for (size_t i = 1; i < kNumbers; ++i)
     if (!((*numbers)[i] >= -1 && (*numbers)[i] <= 1))
       return fmt::format("has a pixel of {}, which is not in -1 .. 1", (*numbers)[i]);
@@ -98,7 +98,7 @@ UspsText read_usps_text(const std::string& path) {
       digits.images.bytes.push_back(static_cast<uint8_t>(((*numbers)[i] + 1) / 2 * 255 + 0.5));
   }
   digits.images.count = static_cast<int64_t>(digits.labels.size());
-  if (digits.labels.empty()) input_error("{} is empty; name a file that holds something", path);
+  if (digits.labels.empty()) input_error("{} is empty; name a file with data", path);
   return digits;
 }
 

@@ -1,8 +1,7 @@
-// USPS as text: zip.train.gz and zip.test.gz of "The Elements of Statistical Learning".
+// Reads USPS as text: zip.train.gz and zip.test.gz of "The Elements of Statistical Learning".
 //
-// A line is a picture: its label, then 16 x 16 grey values from -1 (paper) to 1 (ink), row by row, between blanks.
-// Files are untrusted: plain or gzipped, they are read a line at a time, and every complaint is an InputError that
-// names the file and the line.
+// Each line is a picture: its label, then 16 x 16 grey values from -1 (paper) to 1 (ink), row-major, separated by
+// spaces. Files are untrusted, plain or gzipped, and read line by line. Errors are InputErrors with file and line.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +13,14 @@
 namespace tributary {
 
 struct UspsText {
-  PackedImages images;  // grey, -1 .. 1 as 0 .. 255
+  PackedImages images;  // grey; -1 .. 1 becomes 0 .. 255
   std::vector<uint8_t> labels;
 };
 
 UspsText read_usps_text(const std::string& path);
 
-// True for files called zip.train or zip.test, gzipped or not, and for those whose first line is such a picture. False
-// also where it cannot be read.
+// Whether a file is called zip.train or zip.test, gzipped or not, or its first line is such a picture. False if it
+// cannot be read.
 bool is_usps_text(const std::string& path);
 
 }  // namespace tributary

@@ -25,7 +25,7 @@ bool starts_with(std::span<const uint8_t> bytes, const std::array<uint8_t, kLeng
   return bytes.size() >= kLength && std::equal(start.begin(), start.end(), bytes.begin());
 }
 
-// RIFF holds sounds and films too: behind the length it says which.
+// RIFF is a container for audio and video, too; the type follows the length.
 bool starts_like_webp(std::span<const uint8_t> bytes) {
   return starts_with(bytes, kRiffStart) && bytes.size() >= 8 && starts_with(bytes.subspan(8), kWebpName);
 }
@@ -33,7 +33,7 @@ bool starts_like_webp(std::span<const uint8_t> bytes) {
 }  // namespace
 
 void check_picture_size(int64_t height, int64_t width, const DecodeLimits& limits) {
-  if (height <= 0 || width <= 0) throw PictureError("no pixels in it");
+  if (height <= 0 || width <= 0) throw PictureError("no pixels");
   if (height > limits.max_pixels / width)
     throw PictureError(fmt::format("{} x {} pixels, more than the limit of {}", width, height, limits.max_pixels));
 }

@@ -19,12 +19,13 @@
 namespace tributary {
 namespace {
 
-// A progressive file of a few kilobytes can hold scans enough to keep a core busy for minutes; real ones hold about 10.
+// Limits decoding time: a progressive file of a few kilobytes can have enough scans for minutes of work. Real files
+// have about 10.
 constexpr int kMaxScans = 500;
 
-// libjpeg reports errors by a callback that must not return: it notes the reason and jumps back.
+// libjpeg's error callback must not return: it stores the reason and calls longjmp.
 struct JpegErrors {
-  jpeg_error_mgr manager;  // first: libjpeg hands out a pointer to it
+  jpeg_error_mgr manager;  // first member: libjpeg passes a pointer to it
   std::jmp_buf jump;
   char reason[JMSG_LENGTH_MAX + 32];
 };
@@ -46,7 +47,7 @@ struct JpegErrors {
   std::longjmp(errors->jump, 1);
 }
 
-// Warnings that mean lost pixels are errors; those about odd but harmless markers are not.
+// Warnings about lost pixels are errors; those about harmless markers are ignored.
 void on_message(j_common_ptr info, int level) {
   if (level >= 0) return;
   switch (info->err->msg_code) {
@@ -69,8 +70,8 @@ void on_progress(j_common_ptr info) {
   std::longjmp(errors->jump, 1);
 }
 
-// Ink, stored inverted as Adobe does and Pillow assumes, to light: each colour is (1 - ink) * (1 - black), rounded as
-// Pillow rounds it.
+// Converts inverted CMYK (as in Adobe's files) to RGB as Pillow: each channel is (1 - ink) * (1 - black), with Pillow's
+// rounding.
 void inverted_cmyk_to_rgb(const uint8_t* cmyk, int width, uint8_t* rgb) {
   for (int x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
     const int white = cmyk[3];
@@ -81,8 +82,7 @@ void inverted_cmyk_to_rgb(const uint8_t* cmyk, int width, uint8_t* rgb) {
   }
 }
 
-// One JPEG being read. Each step returns false after an error; the functions that libjpeg may jump back into hold no
-// object that would need a destructor.
+// Reads one JPEG. Each step returns false after an error. Functions with setjmp have no locals with destructors.
 class JpegReader {
  public:
   JpegReader() = default;
@@ -104,16 +104,16 @@ class JpegReader {
     return true;
   }
 
-  // Reads all pixels to `rgb`; `cmyk` is a row for the four-colour kind.
+  // Decodes all pixels to `rgb`; `cmyk` is a row buffer for CMYK files.
   bool read_pixels(uint8_t* rgb, uint8_t* cmyk) {
     if (setjmp(errors_.jump) != 0) return false;
-    info_.out_color_space = four_colours() ? JCS_CMYK : JCS_RGB;
+    info_.out_color_space = is_cmyk() ? JCS_CMYK : JCS_RGB;
     jpeg_start_decompress(&info_);
     while (info_.output_scanline < info_.output_height) {
       uint8_t* row = rgb + size_t{3} * info_.output_width * info_.output_scanline;
-      JSAMPROW target = four_colours() ? cmyk : row;
+      JSAMPROW target = is_cmyk() ? cmyk : row;
       jpeg_read_scanlines(&info_, &target, 1);
-      if (four_colours()) inverted_cmyk_to_rgb(cmyk, width(), row);
+      if (is_cmyk()) inverted_cmyk_to_rgb(cmyk, width(), row);
     }
     jpeg_finish_decompress(&info_);
     return true;
@@ -130,7 +130,7 @@ class JpegReader {
   int height() const { return static_cast<int>(info_.image_height); }
   int width() const { return static_cast<int>(info_.image_width); }
   int components() const { return info_.num_components; }
-  bool four_colours() const { return info_.num_components == 4; }
+  bool is_cmyk() const { return info_.num_components == 4; }
   PictureError error() const { return PictureError(errors_.reason); }
 
  private:
@@ -150,10 +150,10 @@ Picture decode_jpeg(std::span<const uint8_t> bytes, const DecodeLimits& limits, 
 
   Picture picture{reader.height(), reader.width(), std::move(memory)};
   picture.rgb.resize(static_cast<size_t>(picture.row_bytes() * picture.height));
-  std::vector<uint8_t> cmyk(reader.four_colours() ? size_t{4} * static_cast<size_t>(picture.width) : 0);
-  const int orientation = reader.orientation();  // libjpeg forgets the markers with the last row
+  std::vector<uint8_t> cmyk(reader.is_cmyk() ? size_t{4} * static_cast<size_t>(picture.width) : 0);
+  const int orientation = reader.orientation();  // libjpeg frees the markers after the last row
   if (!reader.read_pixels(picture.rgb.data(), cmyk.data())) throw reader.error();
-  return turn_upright(std::move(picture), orientation);
+  return apply_orientation(std::move(picture), orientation);
 }
 
 }  // namespace tributary

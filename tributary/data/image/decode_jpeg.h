@@ -1,4 +1,4 @@
-// JPEG to RGB through libjpeg-turbo: decode_picture's part for JPEG.
+// Decodes JPEG with libjpeg-turbo. Called by decode_picture.
 #pragma once
 
 #include <cstdint>

@@ -13,24 +13,23 @@
 namespace tributary {
 namespace {
 
-// Deflate expands its input by at most 1032 to 1, so a picture of N packed bytes needs a file of more than N / 1040.
+// Deflate expands its input by at most a factor of 1032, so N bytes of pixels need a file of more than N / 1040 bytes.
 constexpr int64_t kMaxExpansion = 1040;
 
-// Whether the file has all of each chunk up to the last.
+// Whether all chunks up to IEND are complete.
 bool has_whole_chunks(std::span<const uint8_t> bytes) {
-  constexpr size_t kSignature = 8, kAroundChunk = 12;  // length, name and checksum
+  constexpr size_t kSignature = 8, kChunkOverhead = 12;  // length, type and checksum
   if (bytes.size() < kSignature) return false;
-  for (std::span<const uint8_t> rest = bytes.subspan(kSignature); rest.size() >= kAroundChunk;) {
+  for (std::span<const uint8_t> rest = bytes.subspan(kSignature); rest.size() >= kChunkOverhead;) {
     const size_t length = png_get_uint_32(rest.data());
-    if (length > rest.size() - kAroundChunk) return false;
+    if (length > rest.size() - kChunkOverhead) return false;
     if (std::memcmp(rest.data() + 4, "IEND", 4) == 0) return true;
-    rest = rest.subspan(kAroundChunk + length);
+    rest = rest.subspan(kChunkOverhead + length);
   }
   return false;
 }
 
-// One PNG being read. Each step returns false after an error; the functions that libpng may jump back into hold no
-// object that would need a destructor.
+// Reads one PNG. Each step returns false after an error. Functions with setjmp have no locals with destructors.
 class PngReader {
  public:
   explicit PngReader(std::span<const uint8_t> bytes) : bytes_(bytes) {
@@ -49,8 +48,8 @@ class PngReader {
   bool read_header() {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_read_fn(png_, this, on_read);
-    // Nothing but header, palette, pixels and EXIF matters here: text, profiles and the like are not even unpacked. Nor
-    // is EXIF in a file that is cut short: libpng allocates what its length promises before it finds the file's end.
+    // Reads header, palette, pixels and EXIF only; text and colour profiles are not decompressed. Skips EXIF in
+    // truncated files, because libpng allocates its declared length before it reaches the end of the file.
     static constexpr png_byte kExif[] = "eXIf";
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     if (has_whole_chunks(bytes_)) png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_AS_DEFAULT, kExif, 1);
@@ -58,8 +57,8 @@ class PngReader {
     return true;
   }
 
-  // Reads all pixels to `rgb`, 8 bits a colour: depths below 8 are scaled up, of 16 bits the high byte stays, grey is
-  // repeated and alpha dropped, which is what Pillow's convert("RGB") amounts to.
+  // Decodes all pixels to 8-bit `rgb`: depths below 8 are scaled up, 16-bit values keep the high byte, grey is repeated
+  // and alpha dropped, like Pillow's convert("RGB").
   bool read_pixels(uint8_t* rgb) {
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     expand_to_8_bits();
@@ -74,7 +73,7 @@ class PngReader {
     return true;
   }
 
-  // Known when the pixels are read, because EXIF may come behind them.
+  // Call after read_pixels: EXIF may follow the pixels.
   int orientation() const {
     png_uint_32 size = 0;
     png_bytep exif = nullptr;
@@ -144,7 +143,7 @@ Picture decode_png(std::span<const uint8_t> bytes, const DecodeLimits& limits, s
   Picture picture{static_cast<int>(reader.height()), static_cast<int>(reader.width()), std::move(memory)};
   picture.rgb.resize(static_cast<size_t>(picture.row_bytes() * picture.height));
   if (!reader.read_pixels(picture.rgb.data())) throw reader.error();
-  return turn_upright(std::move(picture), reader.orientation());
+  return apply_orientation(std::move(picture), reader.orientation());
 }
 
 }  // namespace tributary

@@ -1,4 +1,4 @@
-// PNG to RGB through libpng: decode_picture's part for PNG.
+// Decodes PNG with libpng. Called by decode_picture.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kStart = "P6\n", kDepth = "255\n";
 constexpr size_t kMaxDigits = 9;
 
-// Takes a number and the character behind it off `text`; -1 if there is none.
+// Removes a number and the character `end` from the start of `text`; -1 if there is none.
 int64_t take_number(std::string_view& text, char end) {
   int64_t value = 0;
   size_t digits = 0;
@@ -28,7 +28,7 @@ int64_t take_number(std::string_view& text, char end) {
 
 Picture decode_ppm(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (!text.starts_with(kStart)) throw PictureError("not a PPM file of the P6 form");
+  if (!text.starts_with(kStart)) throw PictureError("not a binary PPM file (P6)");
   text.remove_prefix(kStart.size());
   const int64_t width = take_number(text, ' '), height = take_number(text, '\n');
   if (width < 0 || height < 0 || !text.starts_with(kDepth))

@@ -1,4 +1,4 @@
-// Raw pixels with a size: the P6 form of PPM, only for pictures in shards, so that nothing has to be decoded.
+// Uncompressed pictures in shards: binary PPM (P6).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tributary {
 
-// Exactly "P6\nWIDTH HEIGHT\n255\n" and the pixels: no comments, no other depth, nothing behind.
+// Accepts exactly "P6\nWIDTH HEIGHT\n255\n" and the pixels: no comments, other depths or trailing bytes.
 Picture decode_ppm(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory = {});
 
 std::vector<uint8_t> encode_ppm(const Picture& picture);

@@ -31,7 +31,7 @@ void check(VP8StatusCode status) {
   }
 }
 
-// The chunks of a file, all of them in place.
+// The chunks of a complete file.
 class WebpChunks {
  public:
   explicit WebpChunks(std::span<const uint8_t> bytes) {
@@ -61,7 +61,7 @@ class WebpChunks {
 
 Picture decode_webp(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory) {
   WebPDecoderConfig config;
-  TRIBUTARY_CHECK(WebPInitDecoderConfig(&config) != 0, "libwebp {:x} is not the one of the build",
+  TRIBUTARY_CHECK(WebPInitDecoderConfig(&config) != 0, "libwebp {:x} differs from the version of the build",
                   WebPGetDecoderVersion());
   check(WebPGetFeatures(bytes.data(), bytes.size(), &config.input));
   check_picture_size(config.input.height, config.input.width, limits);
@@ -74,7 +74,7 @@ Picture decode_webp(std::span<const uint8_t> bytes, const DecodeLimits& limits, 
   config.output.is_external_memory = 1;
   config.output.u.RGBA = {picture.rgb.data(), static_cast<int>(picture.row_bytes()), picture.rgb.size()};
   check(WebPDecode(bytes.data(), bytes.size(), &config));
-  return turn_upright(std::move(picture), orientation);
+  return apply_orientation(std::move(picture), orientation);
 }
 
 #else

@@ -1,4 +1,4 @@
-// WebP to RGB through libwebp: decode_picture's part for WebP.
+// Decodes WebP with libwebp. Called by decode_picture.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// An animation is refused, and every WebP is where the build had no libwebp.
+// Throws a PictureError for animations, and for every file in builds without libwebp.
 Picture decode_webp(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory = {});
 
 }  // namespace tributary

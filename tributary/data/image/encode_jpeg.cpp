@@ -12,9 +12,9 @@
 namespace tributary {
 namespace {
 
-// libjpeg reports errors by a callback that must not return: it notes the reason and jumps back.
+// libjpeg's error callback must not return: it stores the reason and calls longjmp.
 struct JpegWriteErrors {
-  jpeg_error_mgr manager;  // first: libjpeg hands out a pointer to it
+  jpeg_error_mgr manager;  // first member: libjpeg passes a pointer to it
   std::jmp_buf jump;
   char reason[JMSG_LENGTH_MAX];
 };
@@ -25,7 +25,7 @@ struct JpegWriteErrors {
   std::longjmp(errors->jump, 1);
 }
 
-// One JPEG being written. What libjpeg may jump back into holds no object that would need a destructor.
+// Writes one JPEG. Functions with setjmp have no locals with destructors.
 class JpegWriter {
  public:
   JpegWriter() = default;
@@ -51,7 +51,7 @@ class JpegWriter {
     jpeg_set_quality(&info_, quality, TRUE);
     jpeg_start_compress(&info_, TRUE);
     while (info_.next_scanline < info_.image_height) {
-      auto* row = const_cast<uint8_t*>(rgb + size_t{3} * info_.image_width * info_.next_scanline);  // only read
+      auto* row = const_cast<uint8_t*>(rgb + size_t{3} * info_.image_width * info_.next_scanline);  // not modified
       jpeg_write_scanlines(&info_, &row, 1);
     }
     jpeg_finish_compress(&info_);
@@ -75,7 +75,7 @@ std::vector<uint8_t> encode_jpeg(const Picture& picture, int quality) {
                   picture.rgb.size());
   JpegWriter writer;
   if (!writer.write(picture.rgb.data(), picture.height, picture.width, quality))
-    throw PictureError(fmt::format("cannot be written as JPEG: {}", writer.reason()));
+    throw PictureError(fmt::format("cannot be encoded as JPEG: {}", writer.reason()));
   return writer.bytes();
 }
 

@@ -1,4 +1,4 @@
-// Pictures out: RGB pixels to a JPEG file in memory.
+// Encodes RGB pixels as JPEG in memory.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// As Pillow's save(quality=…) writes it: baseline, colours at half the resolution. `quality` of 1 .. 100.
+// Equals Pillow's save(quality=…): baseline, 4:2:0 chroma subsampling. `quality` is 1 .. 100.
 std::vector<uint8_t> encode_jpeg(const Picture& picture, int quality);
 
 }  // namespace tributary

@@ -1,4 +1,4 @@
-// Pictures out: RGB bytes to a PNG file in memory.
+// Encodes RGB pixels as PNG in memory.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// `rgb` holds height x width pixels of three bytes, row by row.
+// `rgb` is [height, width, 3], row-major.
 std::vector<uint8_t> encode_png(std::span<const uint8_t> rgb, int height, int width);
 
 }  // namespace tributary

@@ -7,7 +7,7 @@
 namespace tributary {
 namespace {
 
-// A TIFF's numbers, in its own byte order; outside of the data everything reads as 0.
+// Reads numbers of a TIFF in its byte order. Out of bounds, they are 0.
 class TiffBytes {
  public:
   TiffBytes(std::span<const uint8_t> bytes, bool big_endian) : bytes_(bytes), big_endian_(big_endian) {}
@@ -27,15 +27,15 @@ class TiffBytes {
   bool big_endian_;
 };
 
-// Where a pixel of the upright picture lies in the stored one: a corner to start from, and the byte distances to the
-// next pixel to the right and the next row down.
-struct Walk {
+// How to traverse the stored picture in upright order: the byte offset of the first pixel, and the byte strides of one
+// pixel to the right and one row down.
+struct Traversal {
   int64_t start;
   int64_t right;
   int64_t down;
 };
 
-Walk walk_for(int orientation, int64_t height, int64_t width) {
+Traversal traversal_for(int orientation, int64_t height, int64_t width) {
   const int64_t row = 3 * width;
   const int64_t last_column = 3 * (width - 1);
   const int64_t last_row = row * (height - 1);
@@ -85,11 +85,11 @@ int exif_orientation(std::span<const uint8_t> segment) {
   return 1;
 }
 
-Picture turn_upright(Picture picture, int orientation) {
+Picture apply_orientation(Picture picture, int orientation) {
   if (orientation < 2 || orientation > 8) return picture;
   Picture upright{picture.height, picture.width, std::vector<uint8_t>(picture.rgb.size())};
   if (orientation >= 5) std::swap(upright.height, upright.width);
-  const Walk walk = walk_for(orientation, picture.height, picture.width);
+  const Traversal walk = traversal_for(orientation, picture.height, picture.width);
   uint8_t* out = upright.rgb.data();
   for (int y = 0; y < upright.height; ++y) {
     for (int x = 0; x < upright.width; ++x, out += 3)

@@ -1,7 +1,7 @@
-// How a camera was held: the EXIF orientation of a picture, and turning a picture upright by it.
+// Reads the EXIF orientation of a picture and applies it.
 //
-// Phones store pictures as the sensor saw them and note the orientation beside. A model trained on upright pictures
-// loses accuracy on sideways ones without any visible error, so the note is honoured.
+// Phones store pictures in sensor orientation, with a tag. Models trained on upright pictures would silently lose
+// accuracy on rotated ones.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace tributary {
 
-// The orientation, 1..8, in the payload of a JPEG's APP1 segment ("Exif", two zeros, a TIFF of either byte order), of a
-// PNG's eXIf chunk (the TIFF alone) or of a WebP's EXIF chunk (either). 1, upright, if it is not EXIF, has no
-// orientation, or points outside of itself.
+// The orientation, 1..8, in the payload of a JPEG's APP1 segment ("Exif", two zeros, a TIFF of either byte order), a
+// PNG's eXIf chunk (the TIFF only) or a WebP's EXIF chunk (either form). 1 (upright) if the payload is not valid EXIF
+// or has no orientation.
 int exif_orientation(std::span<const uint8_t> segment);
 
-// The picture turned upright, as PIL.ImageOps.exif_transpose does.
-Picture turn_upright(Picture picture, int orientation);
+// Rotates and flips the picture as PIL.ImageOps.exif_transpose.
+Picture apply_orientation(Picture picture, int orientation);
 
 }  // namespace tributary

@@ -16,13 +16,13 @@ struct Picture {
   int64_t row_bytes() const { return int64_t{3} * width; }
 };
 
-// A picture that cannot be read. The message is only the reason ("truncated JPEG"): whoever knows the file names it.
+// A picture that cannot be read. The message is the reason only ("truncated JPEG"); the caller adds the file.
 class PictureError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// What a file may ask for before a single pixel is allocated.
+// Limits that are checked before pixels are allocated.
 struct DecodeLimits {
   int64_t max_pixels = 64'000'000;  // height * width
 };

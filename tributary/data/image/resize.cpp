@@ -10,24 +10,24 @@
 namespace tributary {
 namespace {
 
-// 8 bits for the pixel and 2 to spare in 32 bits leave 22 for the weight.
+// Of 32 bits, 8 are for the pixel and 2 are headroom.
 constexpr int kWeightBits = 32 - 8 - 2;
 constexpr int32_t kHalf = int32_t{1} << (kWeightBits - 1);
 
-// The source pixels that make one output pixel: `count` of them from `first` on.
+// The source pixels of one output pixel: `count` pixels from `first`.
 struct Window {
   int first;
   int count;
-  size_t weights;  // where its weights begin in Filter::weights
+  size_t weights;  // offset into Filter::weights
 };
 
 struct Filter {
-  std::vector<Window> windows;   // one an output pixel
-  std::vector<int32_t> weights;  // fixed point, kWeightBits behind the point; a window's sum to about 1
+  std::vector<Window> windows;   // per output pixel
+  std::vector<int32_t> weights;  // fixed point with kWeightBits fractional bits; each window sums to about 1
 };
 
-// The triangle filter from `in_size` to `out_size` pixels. Every output pixel's centre is mapped to the source; weights
-// fall linearly from there and reach zero at one source pixel's distance, or one output pixel's if that is farther.
+// The triangle filter from `in_size` to `out_size` pixels. Weights decrease linearly from the centre of an output pixel
+// and reach zero at a distance of max(one source pixel, one output pixel).
 Filter triangle_filter(int in_size, int out_size) {
   const double scale = static_cast<double>(in_size) / out_size;
   const double reach = std::max(scale, 1.0);
@@ -88,7 +88,7 @@ Picture resize_columns(const Picture& picture, int height) {
   const auto row_bytes = static_cast<size_t>(picture.row_bytes());
   result.rgb.resize(row_bytes * static_cast<size_t>(height));
   uint8_t* out = result.rgb.data();
-  // Whole rows are added up at a time: memory is read in order, and the inner loop has no dependence.
+  // Accumulates whole rows: sequential memory access, and an inner loop without dependencies.
   std::vector<int32_t> sums(row_bytes);
   for (const Window& window : filter.windows) {
     std::fill(sums.begin(), sums.end(), kHalf);

@@ -1,15 +1,15 @@
-// Resizing as Pillow does it, to the last bit.
+// Bilinear resizing, bitwise equal to Pillow's.
 //
-// Published source models saw pictures that Pillow had resized; a resize that is off by one grey level on a quarter of
-// the values is a small domain shift of its own. The triangle filter is widened by the scale when shrinking, so that
-// every source pixel counts. Two passes, rows first, each in 22-bit fixed point with an 8-bit picture between them.
+// Published source models were trained on pictures resized by Pillow; even a difference of one grey level on a quarter
+// of the values is a small domain shift. The filter is antialiased: when shrinking, the triangle is widened by the
+// scale. There are two passes, rows first, each in 22-bit fixed point with an 8-bit intermediate picture.
 #pragma once
 
 #include "tributary/data/image/picture.h"
 
 namespace tributary {
 
-// Equals Image.resize((width, height), Image.BILINEAR) of Pillow. A pass whose size does not change is left out.
+// Equals Pillow's Image.resize((width, height), Image.BILINEAR). Passes that do not change the size are skipped.
 Picture resize_bilinear(const Picture& picture, int height, int width);
 
 }  // namespace tributary

@@ -1,4 +1,5 @@
-// BAIT (Yang et al. 2020, "casting a BAIT"; spec 03): each source by itself, with a second classifier as a probe.
+// BAIT (Yang et al. 2020, "casting a BAIT"; docs/method.md, BAIT): each source by itself, with a second classifier as a
+// probe.
 //
 // A frozen classifier does not see which features lie on its wrong side. A copy of it, the bait, is moved away from it
 // on the pictures it is unsure of; where the two disagree, the features are then moved until they agree again. The bait

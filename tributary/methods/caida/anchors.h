@@ -1,4 +1,4 @@
-// Labels from confident anchors (CAiDA, Dong et al., NeurIPS 2021; spec 07, section 3).
+// Labels from confident anchors (CAiDA, Dong et al., NeurIPS 2021; docs/method.md, CAiDA).
 //
 // About half of the target set is trusted: where the mixture is certain, or where one centroid is clearly the nearest.
 // Every picture is drawn towards a trusted one in its neighbourhood before it is labelled, because a neighbour in the

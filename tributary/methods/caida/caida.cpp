@@ -1,4 +1,4 @@
-// CAiDA (Dong et al., NeurIPS 2021; spec 07): all sources together, labelled by way of confident anchors.
+// CAiDA (Dong et al., NeurIPS 2021; docs/method.md, CAiDA): all sources together, labelled by way of confident anchors.
 //
 // The sources' logits are mixed by one weight each, a softmax over the sources. Before each round the whole target set
 // is labelled from fused features that were drawn towards a confident neighbour. Beside the information of the mixture,

@@ -1,4 +1,4 @@
-// DECISION (Ahmed et al., CVPR 2021; spec 06): all sources together, each as far as its weight reaches.
+// DECISION (Ahmed et al., CVPR 2021; docs/method.md, DECISION): all sources jointly, in proportion to their weights.
 //
 // The sources' logits are mixed by one weight each, sigma(w_j) brought to sum one, and the mixture is made certain and
 // diverse as SHOT makes a single source. Its labels come from every source's own centroids, found anew before each

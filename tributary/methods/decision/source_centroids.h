@@ -1,4 +1,4 @@
-// Labels from the fused centroids of several sources (DECISION, Ahmed et al., CVPR 2021; spec 06, section 3).
+// Labels from the fused centroids of several sources (Ahmed et al., CVPR 2021; docs/method.md, DECISION).
 //
 // Each source finds the groups of the target set in its own features. Pictures and centroids of all sources are then
 // fused by the sources' weights, and a picture belongs to the centroid next to it, so that labels follow the weights.

@@ -1,5 +1,5 @@
-// Sources that are adapted together under weights that are trained along: what DECISION (spec 06) and CAiDA (spec 07)
-// share.
+// Sources that are adapted jointly under weights that are trained with them: what DECISION and CAiDA share
+// (docs/method.md, DECISION and CAiDA).
 //
 // One learner moves all sources. A step mixes their logits by the weights, and one optimiser takes the loss of the
 // mixture to every backbone, every bottleneck and the weights; classifiers stay. What a method brings is the form of

@@ -1,7 +1,7 @@
 // Several sources as one network: weights on the simplex, what they fuse, and the losses of the mixture.
 //
-// DECISION (Ahmed et al., CVPR 2021; spec 06) and CAiDA (Dong et al., NeurIPS 2021; spec 07) train one weight a source
-// along with the sources. The weights are the same for every picture; the loss is one of the mixture alone, so that a
+// DECISION (Ahmed et al., CVPR 2021) and CAiDA (Dong et al., NeurIPS 2021) train one weight per source along with the
+// sources (docs/method.md). The weights are the same for every picture; the loss is one of the mixture alone, so that a
 // source is moved as far as the mixture listens to it.
 #pragma once
 

@@ -1,5 +1,5 @@
 // The losses between a generator of labelled target samples, its discriminator and the predictor that learns from them
-// (MA, Li et al., CVPR 2020; spec 05, section 3).
+// (Li et al., CVPR 2020; docs/method.md, MA).
 //
 // Source samples with labels are gone, so labelled samples in the style of the target are made: the discriminator sees
 // to their style, the predictor to their class. What the predictor learns from them is held near the source's weights.

@@ -1,9 +1,9 @@
-// MA, also 3C-GAN (Li et al., CVPR 2020; spec 05): each source by itself learns from samples that are made for it.
+// MA, also 3C-GAN (Li et al., CVPR 2020; docs/method.md, MA): each source by itself learns from generated samples.
 //
 // A generator makes target-style samples of every class, with a discriminator to judge the style and the source itself
 // to judge the class; the source learns from them, stays near its first weights, and draws its borders where the target
-// has no samples. The adapted sources' probabilities are averaged. No code of the authors is known; what the spec marks
-// as its own choice is so here.
+// has no samples. The adapted sources' probabilities are averaged. No code of the authors is known;
+// docs/method.md says which choices are ours.
 #include <algorithm>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// The generator and the discriminator of MA (spec 05, section 2), for pictures of 32 x 32 and for features.
+// The generator and the discriminator of MA (docs/method.md, MA), for pictures of 32 x 32 and for features.
 //
 // Both are thrown away after the adaptation, so they have names for their tensors but no place in model files.
 #pragma once

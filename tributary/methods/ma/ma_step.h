@@ -1,4 +1,4 @@
-// One step of MA (Li et al., CVPR 2020; spec 05, sections 3 and 4): discriminator, generator, predictor.
+// One step of MA (Li et al., CVPR 2020; docs/method.md, MA): discriminator, generator, predictor.
 //
 // Samples are pictures of 32 x 32, or the backbone's features where pictures are larger: how the authors generated
 // pictures of 224 x 224 is not known. In the space of features generated samples train bottleneck and classifier only,

@@ -1,7 +1,7 @@
 // Virtual adversarial training (Miyato et al., 2018): predictions that do not change under the small change of the
-// input that would change them most (spec 05, section 3).
+// input that would change them most (docs/method.md, MA).
 //
-// DistributedSession with certain predictions it is the clustering loss of MA (Li et al., CVPR 2020): borders between
+// Together with certain predictions it is the clustering loss of MA (Li et al., CVPR 2020): borders between
 // classes move to where there are no samples.
 #pragma once
 

@@ -1,4 +1,5 @@
-// NRC (Yang et al., NeurIPS 2021; spec 08): each source by itself, pulled towards what its features' neighbours say.
+// NRC (Yang et al., NeurIPS 2021; docs/method.md, NRC): each source by itself, pulled towards its neighbours'
+// predictions.
 //
 // No labels are made. Every step looks up the neighbours of its pictures in a bank of the whole target set and draws
 // the predictions towards theirs, with a term that keeps the classes diverse. Nothing is frozen: the classifier moves
@@ -25,7 +26,7 @@ struct NrcOptions {
   SelfTerm self = SelfTerm::kAsNeighbour;
 };
 
-// Section 6 of the spec.
+// The settings per benchmark (docs/method.md, NRC).
 struct NrcSetting {
   std::string_view benchmark;
   NeighbourCounts first, later;

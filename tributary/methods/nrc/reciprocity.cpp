@@ -61,7 +61,8 @@ Neighbourhood find_neighbourhood(const Tensor& bank, const Tensor& rows, const N
   const Tensor reciprocal = is_self.logical_and(expanded_counts).any(2);
   found.near_weight = reciprocal.to(torch::kFloat32).clamp_min(kWeakAffinity) * near_counts;
 
-  // Never made as a view of the weights above: filling such a view writes 0.1 over them (spec 08, trap 1).
+  // Not a view of the weights above: filling such a view would overwrite them with 0.1, as in a released script
+  // (docs/method.md, NRC).
   const Tensor allowed = self == SelfTerm::kOwnLoss ? is_self.logical_not() : at::ones_like(is_self);
   found.expanded_weight =
       allowed.logical_and(near_counts.unsqueeze(1)).logical_and(expanded_counts).to(torch::kFloat32) * kWeakAffinity;

@@ -1,5 +1,5 @@
-// Neighbourhood reciprocity (NRC, Yang et al., NeurIPS 2021; spec 08): pictures whose features are neighbours should be
-// predicted alike.
+// Neighbourhood reciprocity (Yang et al., NeurIPS 2021; docs/method.md, NRC): pictures whose features are neighbours
+// should be predicted alike.
 //
 // A shifted domain still forms groups in the space of features, so a picture's neighbours mostly share its class. Two
 // that count each other among their nearest are trusted fully, others a tenth; neighbours of neighbours are pulled in

@@ -1,4 +1,4 @@
-// The options of selective self-training: every choice of spec 00, section 8, with its recommended default.
+// The options of selective self-training: every choice of docs/method.md (Choices) with its recommended default.
 #pragma once
 
 #include <string>
@@ -58,7 +58,7 @@ struct SelectiveOptions {
 // Sets what the paper, or its released code, says otherwise than the recommended defaults.
 void apply_variant(SelectiveOptions& options, Variant variant);
 
-// The paper's hyper-parameters (spec 00, section 7) by "benchmark" or "benchmark/target".
+// The paper's hyper-parameters (docs/method.md, Benchmarks and hyper-parameters) by "benchmark" or "benchmark/target".
 void apply_benchmark(SelectiveOptions& options, const std::string& name);
 
 // Switches parts off by the names of the paper's ablations: weights, denoise, information, alignment, mixup.

@@ -35,7 +35,7 @@ void score_target(TargetState& state, const SelectiveOptions& options) {
                     : state.probabilities;
 }
 
-// Communicator compute it each for itself. On a GPU sums may come in another order, and a selection out otherwise.
+// Every rank computes the state for itself. On a GPU the order of sums may differ, and with it the selection.
 void synchronise_state(const TargetState& state, const Ensemble& ensemble) {
   if (!ensemble.comm() || state.score.is_cpu()) return;
   broadcast_state(*ensemble.comm(),

@@ -1,4 +1,5 @@
-// What selective self-training knows of the whole target set, computed once a round (spec 00, section 3).
+// The state of the whole target set in selective self-training, computed once per round: weights, prototypes, scores
+// (Eq. 6 to 9).
 #pragma once
 
 #include "tributary/methods/observer.h"

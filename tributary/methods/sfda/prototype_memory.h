@@ -1,4 +1,4 @@
-// A memory of certain target pictures that labels the others (SFDA, Kim et al. 2020; spec 04, sections 3 to 5).
+// A memory of certain target pictures that labels the others (Kim et al. 2020; docs/method.md, SFDA).
 //
 // A source model is right about the target pictures it is most certain of. Their features are kept as prototypes of
 // their classes, several a class, and a picture takes the label of the class whose prototypes it resembles most. The
@@ -16,7 +16,7 @@ Tensor normalised_entropy(const Tensor& probabilities);
 
 // What stands for a class that nobody is predicted to be of: the picture with the largest probability of it, or, as in
 // the released code, the picture whose number is the class of rank k in the first picture's probabilities, which is an
-// accident (spec 04, trap 1).
+// accident (docs/method.md, SFDA).
 enum class AbsentClass { kMostProbable, kReleased };
 
 struct PrototypeChoice {

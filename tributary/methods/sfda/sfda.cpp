@@ -1,5 +1,5 @@
-// SFDA (Kim et al. 2020, "Domain adaptation without source data"; spec 04): each source by itself, taught first by what
-// it was and then by what it is surest of.
+// SFDA (Kim et al. 2020, "Domain adaptation without source data"; docs/method.md, SFDA): each source by itself, taught
+// first by its former self and then by the samples that it is most certain of.
 //
 // Two heads share the features that are adapted. One keeps giving the labels of the source model as it came; the other
 // learns labels from a memory of certain target pictures, rebuilt every hundred steps, as far as they can be believed
@@ -144,8 +144,8 @@ class SfdaLearner : public Learner {
     }
   }
 
-  // As the released code does it: changed pictures, shuffled, in whole batches, with batch statistics and dropout, so
-  // that running statistics move too (spec 04, trap 2).
+  // As in the released code: augmented pictures, shuffled, in whole batches, with batch statistics and dropout, so that
+  // running statistics move too.
   template <typename Look>
   void training_sweep(uint64_t number, Look look) {
     const int64_t size = std::min(course_.batch, images_.size());
@@ -213,7 +213,7 @@ class Sfda : public LearnedMethod {
   static int64_t batches(const Course& course, int64_t pictures) {
     return std::max<int64_t>(1, pictures / course.batch);
   }
-  // Spec 04, section 7: DomainNet has a hundred thousand pictures and 345 classes.
+  // DomainNet has a hundred thousand pictures and 345 classes and needs a smaller memory, rebuilt less often.
   bool is_large() const { return common_.benchmark.starts_with("domainnet"); }
 
   BaselineOptions common_;

@@ -1,4 +1,4 @@
-// Labels from class centroids in the space of features (SHOT, spec 02, section 4; also inside DECISION and CAiDA).
+// Labels from class centroids in the space of features (docs/method.md, SHOT; also in DECISION and CAiDA).
 //
 // A network that meets a new domain labels it badly where it is unsure, but its features still form groups. Centroids
 // weighted by the predictions find the groups, and the nearest centroid labels better than the network does.

@@ -1,4 +1,5 @@
-// SHOT (Liang et al., ICML 2020; spec 02): each source by itself, its classifier as the only memory of its domain.
+// SHOT (Liang et al., ICML 2020; docs/method.md, SHOT): each source by itself, its classifier as the only memory of its
+// domain.
 //
 // Features move until the frozen classifier is certain about every picture and diverse about all of them, with labels
 // from class centroids to keep them from moving the wrong way. The adapted sources' probabilities are averaged.

@@ -1,4 +1,4 @@
-// The source ensemble (spec 01): what the sources say together before anybody adapts them.
+// The source ensemble (docs/method.md, Source ensemble): the combined prediction of the unadapted sources.
 #include "tributary/device/device.h"
 #include "tributary/methods/baselines.h"
 
