@@ -6,7 +6,7 @@ namespace tributary {
 
 void Communicator::barrier() {
   Tensor nothing = torch::zeros({1}, torch::kFloat32);
-  sum(nothing);
+  all_reduce(nothing);
 }
 
 Tensor flat_view(const Tensor& tensor) {
