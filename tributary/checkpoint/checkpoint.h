@@ -5,7 +5,8 @@
 #pragma once
 
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 
@@ -13,8 +14,18 @@
 
 namespace tributary {
 
-struct Checkpoint {
-  nlohmann::json facts;
+// The facts have an allocation of their own, so that this header does not need json.hpp, which compiles slowly.
+class Checkpoint {
+  std::unique_ptr<nlohmann::json> facts_;
+
+ public:
+  Checkpoint();
+  Checkpoint(const Checkpoint& other);
+  Checkpoint(Checkpoint&& other);
+  Checkpoint& operator=(Checkpoint other);
+  ~Checkpoint();
+
+  nlohmann::json& facts;  // of facts_
   NamedTensors tensors;
 
   // Adds tensors under `prefix`.
