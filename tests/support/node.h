@@ -25,8 +25,10 @@ struct Node {
   std::string command() const { return "NODE_PATH=" + shell_quoted(modules) + " node"; }
 };
 
-// Node with the package in $TRIBUTARY_NODE_MODULES; nothing where one of them is missing or does not work.
+// Node with the package in $TRIBUTARY_NODE_MODULES; nothing where one of them is missing or does not
+// work, or where TRIBUTARY_SKIP_REFERENCES is set (scripts/sanitize).
 inline std::optional<Node> node_with(const std::string& package = "onnxruntime-node") {
+  if (std::getenv("TRIBUTARY_SKIP_REFERENCES")) return std::nullopt;
   const char* modules = std::getenv("TRIBUTARY_NODE_MODULES");
   if (modules == nullptr || *modules == '\0') return std::nullopt;
   Node node{modules};
