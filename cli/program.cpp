@@ -1,4 +1,6 @@
 // The program: dispatches to one file a subcommand and turns exceptions into one sentence and an exit code.
+#include "cli/program.h"
+
 #include <signal.h>
 
 #include <iostream>
@@ -13,6 +15,7 @@
 #include "tributary/device/device.h"
 #include "tributary/distributed/heartbeat.h"
 #include "tributary/launch/launcher.h"
+#include "tributary/version.h"
 
 namespace {
 
@@ -79,12 +82,14 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+namespace tributary::cli {
+
+int run_program(int argc, char** argv) {
   end_with_parent();
   signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, with a sentence
   CLI::App app("Many pretrained models flow in, one adapted model flows out.", "tributary");
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("tributary ") + TRIBUTARY_VERSION);
+  app.set_version_flag("--version", std::string("tributary ") + kVersion);
   std::vector<std::unique_ptr<cli::Command>> commands;
   commands.push_back(cli::make_demo());
   commands.push_back(cli::make_train());
@@ -122,3 +127,5 @@ int main(int argc, char** argv) {
     if (app.got_subcommand(command->name())) return run(*command);
   return kBadInput;
 }
+
+}  // namespace tributary::cli
