@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <set>
 
-#include "tests/support/program.h"
+#include "tests/support/forked_program.h"
 #include "tests/support/tar.h"
 
 namespace tributary {
@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::Outcome;
-using test::run_program;
+using test::run_forked_program;
 using test::TempDir;
 using ::testing::HasSubstr;
 
@@ -39,7 +39,7 @@ class BadInput : public ::testing::TestWithParam<Case> {
   static void SetUpTestSuite() {
     folder_ = new TempDir;
     const auto make = [](const std::string& arguments) {
-      const Outcome outcome = run_program(*folder_, arguments);
+      const Outcome outcome = run_forked_program(*folder_, arguments);
       ASSERT_EQ(outcome.code, 0) << arguments << "\n" << outcome.err;
     };
     make("data make digits digits --pictures 40 --test-pictures 20");
@@ -131,7 +131,7 @@ TempDir* BadInput::folder_ = nullptr;
 
 TEST_P(BadInput, IsOneSentenceAndExitCodeTwo) {
   const std::set<std::string> before = tree(*folder_);
-  const Outcome outcome = run_program(*folder_, GetParam().arguments);
+  const Outcome outcome = run_forked_program(*folder_, GetParam().arguments);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, HasSubstr(GetParam().expected));

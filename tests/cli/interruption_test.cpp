@@ -159,7 +159,7 @@ class Interruption : public ::testing::TestWithParam<Job> {
 TEST_P(Interruption, KilledAtRandomMomentsItEndsTheSame) {
   const std::string crops = place("cut");
   const int64_t changes = whole().changes;
-  for (int64_t kills = 0; kills < number_from("TRIBUTARY_KILLS", 5);) {
+  for (int64_t kills = 0; kills < number_from("TRIBUTARY_KILLS", 2);) {
     // Every other one while the work is set up, where changes are few and each is another.
     const int64_t after = 1 + below(kills % 2 == 0 ? changes : std::min(changes, kFirstChanges));
     SCOPED_TRACE("killed after " + std::to_string(after) + " of " + std::to_string(changes) + " changes");

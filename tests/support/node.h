@@ -1,7 +1,7 @@
-// Runs exported models with ONNX Runtime in Node, independently of Torch.
+// Node as a reference: ONNX Runtime from npm, the one way to run an exported model that needs neither Torch nor pip.
 //
-// `npm install --ignore-scripts` in tests/node creates the folder node_modules. Set the environment variable
-// TRIBUTARY_NODE_MODULES to its path; otherwise, these tests are skipped.
+// `npm install --ignore-scripts` beside tests/node/package.json makes a folder node_modules; the environment variable
+// TRIBUTARY_NODE_MODULES names it. Without it the tests that need it are skipped.
 #pragma once
 
 #include <stdio.h>
@@ -18,15 +18,17 @@ namespace tributary::test {
 
 constexpr const char* kNoOnnxRuntime = "skipped: no onnxruntime-node (npm)";
 
-// Node on the PATH, with a package folder.
+// A node on the PATH with packages it can require.
 struct Node {
   std::string modules;  // the folder node_modules
 
   std::string command() const { return "NODE_PATH=" + shell_quoted(modules) + " node"; }
 };
 
-// Node with `package` in $TRIBUTARY_NODE_MODULES; nullopt if it is missing or does not load.
+// Node with the package in $TRIBUTARY_NODE_MODULES; nothing where one of them is missing or does not
+// work, or where TRIBUTARY_SKIP_REFERENCES is set (scripts/sanitize).
 inline std::optional<Node> node_with(const std::string& package = "onnxruntime-node") {
+  if (std::getenv("TRIBUTARY_SKIP_REFERENCES")) return std::nullopt;
   const char* modules = std::getenv("TRIBUTARY_NODE_MODULES");
   if (modules == nullptr || *modules == '\0') return std::nullopt;
   Node node{modules};
@@ -35,7 +37,8 @@ inline std::optional<Node> node_with(const std::string& package = "onnxruntime-n
   return node;
 }
 
-// Runs `script`, a path from the repository's root. Returns its output, or nullopt if it does not exit with 0.
+// Runs `script`, a path from the repository's root, with arguments: what it printed, nothing if it does not exit with
+// 0.
 inline std::optional<std::string> run_node(const Node& node, const std::string& script,
                                            const std::vector<std::string>& arguments) {
   std::string command = node.command() + " " + shell_quoted(std::string(TRIBUTARY_SOURCE_DIR) + "/" + script);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
 #include "tributary/io/safetensors.h"
@@ -52,6 +53,24 @@ const std::string& metadata_of(const SafetensorsFile& file, const std::string& k
 }
 
 }  // namespace
+
+Checkpoint::Checkpoint() : facts_(std::make_unique<nlohmann::json>()), facts(*facts_) {}
+
+Checkpoint::Checkpoint(const Checkpoint& other)
+    : facts_(std::make_unique<nlohmann::json>(other.facts)), facts(*facts_), tensors(other.tensors) {}
+
+Checkpoint::Checkpoint(Checkpoint&& other) : Checkpoint() {
+  std::swap(facts, other.facts);
+  std::swap(tensors, other.tensors);
+}
+
+Checkpoint& Checkpoint::operator=(Checkpoint other) {
+  std::swap(facts, other.facts);
+  std::swap(tensors, other.tensors);
+  return *this;
+}
+
+Checkpoint::~Checkpoint() = default;
 
 void Checkpoint::add(const std::string& prefix, const NamedTensors& more) {
   for (NamedTensor tensor : more) {

@@ -5,7 +5,8 @@
 #pragma once
 
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 
@@ -13,9 +14,19 @@
 
 namespace tributary {
 
-struct Checkpoint {
-  nlohmann::json facts;  // an object
-  NamedTensors tensors;  // float32, float64, int64 or bool
+// The facts have an allocation of their own, so that this header does not need json.hpp, which compiles slowly.
+class Checkpoint {
+  std::unique_ptr<nlohmann::json> facts_;
+
+ public:
+  Checkpoint();
+  Checkpoint(const Checkpoint& other);
+  Checkpoint(Checkpoint&& other);
+  Checkpoint& operator=(Checkpoint other);
+  ~Checkpoint();
+
+  nlohmann::json& facts;  // of facts_
+  NamedTensors tensors;
 
   // Appends tensors, with `prefix` prepended to their names.
   void add(const std::string& prefix, const NamedTensors& more);

@@ -1,6 +1,7 @@
 #include "tributary/checkpoint/shared_checkpointer.h"
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "tributary/model/sharded_pass.h"
 

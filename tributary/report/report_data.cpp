@@ -11,6 +11,7 @@
 #include "tributary/base/text.h"
 #include "tributary/base/toml.h"
 #include "tributary/methods/registry.h"
+#include "tributary/version.h"
 
 namespace tributary {
 namespace {
@@ -87,7 +88,7 @@ std::string time_text() {
 
 nlohmann::json versions(const std::string& device) {
   const auto pair = [](const char* name, const std::string& version) { return nlohmann::json::array({name, version}); };
-  nlohmann::json all = nlohmann::json::array({pair("tributary", TRIBUTARY_VERSION), pair("LibTorch", TORCH_VERSION)});
+  nlohmann::json all = nlohmann::json::array({pair("tributary", kVersion), pair("LibTorch", TORCH_VERSION)});
   if (!device.empty()) all.push_back(pair("device", device));
   return all;
 }

@@ -1,6 +1,7 @@
 #include "tributary/train/distillation.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
 #include "tributary/device/device.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
 #include "tributary/device/accelerator.h"

@@ -1,0 +1,131 @@
+// The program: dispatches to one file a subcommand and turns exceptions into one sentence and an exit code.
+#include "cli/program.h"
+
+#include <signal.h>
+
+#include <iostream>
+
+#include "cli/command.h"
+#include "cli/distributed_session.h"
+#include "tributary/base/error.h"
+#include "tributary/base/interrupt.h"
+#include "tributary/base/message.h"
+#include "tributary/base/process.h"
+#include "tributary/base/text.h"
+#include "tributary/device/device.h"
+#include "tributary/distributed/heartbeat.h"
+#include "tributary/launch/launcher.h"
+#include "tributary/version.h"
+
+namespace {
+
+using namespace tributary;
+
+int complain(const std::string& who, const std::string& what, int code) {
+  std::cerr << (who.empty() ? "tributary: " : "tributary " + who + ": ") << what << '\n';
+  return code;
+}
+
+// How a command that did not go well ends. Of several processes one speaks, and the others hear of it.
+int ended(const cli::Command& command, const std::string& what, int code) {
+  const cli::DistributedSession* const session = command.session();
+  if (session) session->fail(what);
+  return session && !session->speaks() ? code : complain(command.name(), what, code);
+}
+
+int run(cli::Command& command) {
+  try {
+    command.run();
+    return 0;
+  } catch (const cli::ExitWith& others) {
+    return others.code;
+  } catch (const Interrupted& interrupted) {  // all processes at once
+    if (command.session() && !command.session()->speaks()) return interrupted.exit_code();
+    return complain(command.name(), interrupted.what(), interrupted.exit_code());
+  } catch (const LostPeer& lost) {
+    command.session()->fail(lost.what());
+    return lost.quiet() ? exit_code_for_lost_peer() : complain(command.name(), lost.what(), exit_code_for_lost_peer());
+  } catch (const InputError& error) {
+    return ended(command, error.what(), kBadInput);
+  } catch (const MemoryError& error) {
+    return ended(command, error.what(), kMemoryEnded);
+  } catch (const std::bad_alloc&) {
+    return ended(command, "out of memory; use fewer or smaller pictures", kMemoryEnded);
+  } catch (const std::exception& error) {
+    if (is_out_of_gpu_memory(error))
+      return ended(command, "the GPU's memory is used up; take a smaller --batch, or less beside it", kMemoryEnded);
+    return ended(command, first_line(error.what()), kWorkEnded);
+  }
+}
+
+// The reference of every option, from the declarations that also make the flags.
+int print_reference(const std::vector<std::unique_ptr<cli::Command>>& commands) {
+  std::cout << "# Options\n\nWritten by `tributary options`. Every option is a flag, and a key of the TOML file given "
+               "with `--config`; flags win.\n";
+  for (const auto& command : commands) {
+    std::cout << fmt::format("\n## tributary {}\n\n{}. For example: `{}`\n\n{}", command->name(), command->summary(),
+                             command->example(), command->options().to_markdown());
+    for (const cli::FurtherOptions& further : command->further_options())
+      std::cout << fmt::format("\n### tributary {} {}\n\nFor example: `{}`\n\n{}", command->name(), further.action,
+                               further.example, further.options.to_markdown());
+  }
+  return 0;
+}
+
+// The first word, where it is no command of ours and no flag.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  for (const CLI::App* sub : app.get_subcommands({}))
+    if (sub->get_name() == argv[1]) return {};
+  return argv[1];
+}
+
+}  // namespace
+
+namespace tributary::cli {
+
+int run_program(int argc, char** argv) {
+  end_with_parent();
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, with a sentence
+  CLI::App app("Many pretrained models flow in, one adapted model flows out.", "tributary");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("tributary ") + kVersion);
+  std::vector<std::unique_ptr<cli::Command>> commands;
+  commands.push_back(cli::make_demo());
+  commands.push_back(cli::make_train());
+  commands.push_back(cli::make_adapt());
+  commands.push_back(cli::make_predict());
+  commands.push_back(cli::make_evaluate());
+  commands.push_back(cli::make_distill());
+  commands.push_back(cli::make_export());
+  commands.push_back(cli::make_report());
+  commands.push_back(cli::make_inspect());
+  commands.push_back(cli::make_data());
+  commands.push_back(cli::make_bench());
+  for (auto& command : commands) {
+    CLI::App* sub = app.add_subcommand(command->name(), command->summary());
+    sub->footer("Example:\n  " + command->example());
+    command->declare(*sub);
+  }
+  const CLI::App* reference = app.add_subcommand("options", "Print the reference of all options as Markdown");
+  if (const std::string word = unknown_command(app, argc, argv); !word.empty())
+    return complain("", fmt::format("there is no command '{}'; see: tributary --help", printable(word)), kBadInput);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::string who;
+    for (const CLI::App* sub : app.get_subcommands()) who = sub->get_name();
+    return complain(who,
+                    fmt::format("{}; see: tributary {}{}--help", first_line(error.what()), who, who.empty() ? "" : " "),
+                    kBadInput);
+  } catch (const InputError& error) {
+    return complain("", error.what(), kBadInput);
+  }
+  if (reference->parsed()) return print_reference(commands);
+  for (auto& command : commands)
+    if (app.got_subcommand(command->name())) return run(*command);
+  return kBadInput;
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,53 @@
+// The program in a fork of the test process: as separate as a process of its own, without the half second that loading
+// LibTorch takes.
+//
+// Only for arguments with which the program starts no further processes: those would run the test program.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <wordexp.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+
+#include "cli/program.h"
+#include "tests/support/program.h"
+
+namespace tributary::test {
+
+// Like `run_program`: runs `tributary ARGUMENTS` (shell text) in `folder`, on the CPU. The caller must have no other
+// threads, because a fork does not copy them.
+inline Outcome run_forked_program(const TempDir& folder, const std::string& arguments) {
+  const TempDir capture;
+  const std::string out = capture / "out", err = capture / "err";
+  std::cout.flush();
+  std::cerr.flush();
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    wordexp_t words{};
+    const int nothing = ::open("/dev/null", O_RDONLY);
+    const int printed = ::open(out.c_str(), O_WRONLY | O_CREAT, 0600);
+    const int messages = ::open(err.c_str(), O_WRONLY | O_CREAT, 0600);
+    if (::wordexp(("tributary " + arguments).c_str(), &words, WRDE_NOCMD) != 0 || ::chdir(folder.path().c_str()) != 0 ||
+        ::dup2(nothing, 0) < 0 || ::dup2(printed, 1) < 0 || ::dup2(messages, 2) < 0)
+      ::_exit(127);
+    ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    const int code = cli::run_program(static_cast<int>(words.we_wordc), words.we_wordv);
+    std::cout.flush();
+    std::cerr.flush();
+    std::fflush(nullptr);
+    ::_exit(code);  // without the destructors of the test program
+  }
+  if (child < 0) throw std::runtime_error("cannot fork");
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_text(out), file_text(err)};
+}
+
+}  // namespace tributary::test
