@@ -79,30 +79,30 @@ TEST(CheckpointFolder, TakesTheLatestAndFallsBackToTheOneBefore) {
   const std::string place = folder / "checkpoint";
   {
     CheckpointFolder writing(place, {0, false});
-    EXPECT_EQ(writing.found(), nullptr);
-    for (int64_t i = 1; i <= 5; ++i) writing.pass([&] { return some(i); });
-    EXPECT_THROW(writing.pass([]() -> Checkpoint { work_error("not finite"); }), WorkError);
+    EXPECT_EQ(writing.resume_point(), nullptr);
+    for (int64_t i = 1; i <= 5; ++i) writing.save_if_due([&] { return some(i); });
+    EXPECT_THROW(writing.save_if_due([]() -> Checkpoint { work_error("not finite"); }), WorkError);
   }
   CheckpointFolder latest(place, {0, false});
-  ASSERT_NE(latest.found(), nullptr);
-  EXPECT_EQ(latest.found()->integer("step"), 5);
+  ASSERT_NE(latest.resume_point(), nullptr);
+  EXPECT_EQ(latest.resume_point()->integer("step"), 5);
 
   // The fifth went to slot 0.
   std::filesystem::resize_file(place + "/0.safetensors", 100);
   CheckpointFolder before(place, {0, false});
-  ASSERT_NE(before.found(), nullptr);
-  EXPECT_EQ(before.found()->integer("step"), 4);
+  ASSERT_NE(before.resume_point(), nullptr);
+  EXPECT_EQ(before.resume_point()->integer("step"), 4);
   // And writing goes on in the damaged one.
-  before.pass([&] { return some(6); });
-  EXPECT_EQ(CheckpointFolder(place, {0, false}).found()->integer("step"), 6);
+  before.save_if_due([&] { return some(6); });
+  EXPECT_EQ(CheckpointFolder(place, {0, false}).resume_point()->integer("step"), 6);
   EXPECT_EQ(read_checkpoint(place + "/1.safetensors").integer("step"), 4);
 
   for (const char* slot : {"/0.safetensors", "/1.safetensors"}) std::filesystem::resize_file(place + slot, 100);
   CheckpointFolder damaged(place, {0, false});
-  EXPECT_THAT(test::message_of<WorkError>([&] { damaged.found(); }), HasSubstr("--restart"));
+  EXPECT_THAT(test::message_of<WorkError>([&] { damaged.resume_point(); }), HasSubstr("--restart"));
   CheckpointFolder anew(place, {0, true});
   anew.clean();
-  EXPECT_EQ(anew.found(), nullptr);
+  EXPECT_EQ(anew.resume_point(), nullptr);
   anew.remove();
   EXPECT_FALSE(std::filesystem::exists(place));
 }
@@ -110,7 +110,7 @@ TEST(CheckpointFolder, TakesTheLatestAndFallsBackToTheOneBefore) {
 TEST(CheckpointFolder, WaitsUntilItIsTime) {
   const test::TempDir folder;
   CheckpointFolder patient(folder / "checkpoint", {1000, false});
-  patient.pass([]() -> Checkpoint { throw std::logic_error("too early"); });
+  patient.save_if_due([]() -> Checkpoint { throw std::logic_error("too early"); });
   EXPECT_FALSE(std::filesystem::exists(folder / "checkpoint"));
 }
 
@@ -119,7 +119,7 @@ TEST(FileCheckpoints, RefuseOtherWorkAndForgetItWhenTold) {
   const std::string out = folder / "model.safetensors";
   {
     FileCheckpoints first(out, "rate = 1.0\n", {0, false});
-    first.checkpointer().pass([] { return some(1); });
+    first.checkpointer().save_if_due([] { return some(1); });
   }
   EXPECT_THAT(test::message_of<InputError>([&] {
                 FileCheckpoints(out, "rate = 2.0\n", {0, false});
@@ -127,10 +127,10 @@ TEST(FileCheckpoints, RefuseOtherWorkAndForgetItWhenTold) {
               ::testing::AllOf(HasSubstr("rate"), HasSubstr("1.0"), HasSubstr("2.0"), HasSubstr("--restart")));
   {
     FileCheckpoints same(out, "rate = 1.0\n", {0, false});
-    ASSERT_NE(same.checkpointer().found(), nullptr);
+    ASSERT_NE(same.checkpointer().resume_point(), nullptr);
   }
   FileCheckpoints anew(out, "rate = 2.0\n", {0, true});
-  EXPECT_EQ(anew.checkpointer().found(), nullptr);
+  EXPECT_EQ(anew.checkpointer().resume_point(), nullptr);
   anew.finish();
   EXPECT_FALSE(std::filesystem::exists(out + ".checkpoint"));
 }
@@ -139,12 +139,12 @@ TEST(FileCheckpoints, RefuseOtherWorkAndForgetItWhenTold) {
 class Once : public Checkpointer {
  public:
   Once(std::string file, int64_t crops) : file_(std::move(file)), cut_(crops) {}
-  void pass(const Take& take) override {
+  void save_if_due(const Take& take) override {
     if (kept_ || passes++ != cut_) return;
     write_checkpoint(file_, take());
     throw Interrupted(SIGINT);
   }
-  const Checkpoint* found() override {
+  const Checkpoint* resume_point() override {
     if (cut_ >= 0 && passes > cut_) kept_ = read_checkpoint(file_);
     return kept_ ? &*kept_ : nullptr;
   }

@@ -58,7 +58,7 @@ void CheckpointFolder::rescan() {
   options_.restart = false;
 }
 
-const Checkpoint* CheckpointFolder::found() {
+const Checkpoint* CheckpointFolder::resume_point() {
   if (!std::exchange(looked_, true) && !options_.restart) {
     std::string damage;
     std::error_code error;
@@ -91,7 +91,7 @@ bool CheckpointFolder::due() {
   return now >= due_;
 }
 
-void CheckpointFolder::pass(const Take& take) {
+void CheckpointFolder::save_if_due(const Take& take) {
   const int signal = interrupt_signal();
   if (!due() && signal == 0) return;
   keep(take);
@@ -126,9 +126,9 @@ FileCheckpoints::FileCheckpoints(const std::string& file, const std::string& con
   remove_leftovers(fs::absolute(file).parent_path().string());
   folder_.clean();
   folder_.on_save([config](Checkpoint& checkpoint) { checkpoint.facts["config"] = config; });
-  const Checkpoint* const left_off = folder_.found();
-  if (!left_off) return;
-  const auto lines = differences(left_off->facts.value("config", ""), config);
+  const Checkpoint* const resume_from = folder_.resume_point();
+  if (!resume_from) return;
+  const auto lines = differences(resume_from->facts.value("config", ""), config);
   if (!lines.empty())
     input_error("{} holds other work that was interrupted ({}); give another --out, or say --restart", path_,
                 fmt::join(lines, "; "));

@@ -1,8 +1,8 @@
-// Where long work keeps its snapshots, and goes on from.
+// Saves checkpoints of long work, and says where to resume it.
 //
-// Work calls `pass` between its steps: a snapshot is taken when it is time for one, or when a signal asks the program
-// to stop (base/interrupt.h). Whatever takes long and changes nothing, such as an evaluation, runs within `during`, so
-// that it can be broken off.
+// Work calls `save_if_due` between its steps: a checkpoint is saved when it is time for one, or when a signal asks the
+// program to stop (base/interrupt.h). Long work that changes no state, such as an evaluation, runs within
+// `interruptible`, so that a signal can stop it.
 #pragma once
 
 #include <chrono>
@@ -24,17 +24,18 @@ class Checkpointer {
   using Take = std::function<Checkpoint()>;
   virtual ~Checkpointer() = default;
 
-  // Where interrupted work left off; null where it begins.
-  virtual const Checkpoint* found() { return nullptr; }
-  // Between two steps. Throws `Interrupted` once a signal came, when the state is kept.
-  virtual void pass(const Take&) { check_interrupt(); }
+  // The checkpoint to resume from; null if the work starts anew.
+  virtual const Checkpoint* resume_point() { return nullptr; }
+  // To be called between two steps. Throws `Interrupted` after a signal, once the state is saved.
+  virtual void save_if_due(const Take&) { check_interrupt(); }
   virtual void keep(const Take&) {}
   // What to tell a user whose work was interrupted.
   virtual std::string interrupted_message() const { return "interrupted"; }
 
-  // Does `work`, which changes nothing of what `take` takes, so that it can be broken off and done again.
+  // Runs `work`, which changes nothing that `take` saves. If a signal stops it, the state is saved, and resumed work
+  // runs it again from the start.
   template <typename Work>
-  auto during(const Take& take, Work work) {
+  auto interruptible(const Take& take, Work work) {
     try {
       return work();
     } catch (const Interrupted& interrupted) {
@@ -64,8 +65,8 @@ class CheckpointFolder : public Checkpointer {
   void clean() const;
 
   // The latest that is whole; a WorkError where there are some and none is.
-  const Checkpoint* found() override;
-  void pass(const Take& take) override;
+  const Checkpoint* resume_point() override;
+  void save_if_due(const Take& take) override;
   void keep(const Take& take) override;
   std::string interrupted_message() const override;
   // Whether it is time for the next. An error where the machine's memory is about to end.

@@ -22,9 +22,12 @@ struct Ensemble {
 
   // From here on ranks share the sources' passes. By sources, rank r has a block of them.
   void shard(Communicator& comm, Sharding::By by, bool sync_batch_norm = true);
-  // Null where there is nobody else.
+  // Null in a single process.
   Communicator* comm() const { return sources.front().sharding().comm; }
   bool by_sources() const;
+  // Makes tensors that every rank computed for itself equal on all: on a GPU sums may be taken in another order, and
+  // labels or a selection come out otherwise. Does nothing on a CPU or in a single process.
+  void synchronise(const NamedTensors& state) const;
 };
 
 // Throws an InputError that names both files unless all sources know the same classes in the same order and take

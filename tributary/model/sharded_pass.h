@@ -23,6 +23,8 @@ struct Sharding {
   int64_t owner = 0;             // the rank whose source it is, by sources
   bool sync_batch_norm = true;   // BatchNorm's, by rows
 
+  // Whether there are other ranks' passes to share with, or to wait for.
+  bool active() const { return comm != nullptr; }
   bool elsewhere() const { return by == By::kSources && comm->rank() != owner; }
 };
 
