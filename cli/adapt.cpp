@@ -228,13 +228,13 @@ class Adapt : public Command {
       checkpoint.facts["target_pictures"] = pictures;
       checkpoint.facts["observers"] = heard.state;
     });
-    const Checkpoint* const left_off = checkpointer.found();
-    if (!left_off) return 0;
-    if (left_off->integer("target_pictures") != pictures)
+    const Checkpoint* const resume_from = checkpointer.resume_point();
+    if (!resume_from) return 0;
+    if (resume_from->integer("target_pictures") != pictures)
       input_error("the run was interrupted with {} pictures, and now there are {}; start over with --restart",
-                  thousands(left_off->integer("target_pictures")), thousands(pictures));
-    all.restore(left_off->facts.at("observers"));
-    const int64_t round = left_off->integer("round");
+                  thousands(resume_from->integer("target_pictures")), thousands(pictures));
+    all.restore(resume_from->facts.at("observers"));
+    const int64_t round = resume_from->integer("round");
     std::cerr << fmt::format("tributary adapt: goes on in round {}\n", round);
     return round;
   }

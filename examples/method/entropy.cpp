@@ -46,16 +46,16 @@ class EntropyMinimisation : public LearnedMethod {
   EntropyMinimisation(const BaselineOptions& common, double rate) : common_(common), rate_(rate) {}
 
  protected:
-  Course course(const Ensemble& ensemble, int64_t) const override {
-    return common_.course(ensemble, /*own_batch=*/64, /*own_epochs=*/10);
+  TrainingSchedule schedule(const Ensemble& ensemble, int64_t) const override {
+    return common_.schedule(ensemble, /*own_batch=*/64, /*own_epochs=*/10);
   }
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages&,
-                                                 const Course& course) override {
+                                                 const TrainingSchedule& schedule) override {
     std::vector<std::unique_ptr<Learner>> all;
     for (SourceModel& source : ensemble.sources) {
       Sgd optimiser({{source.bottleneck_parameters(), common_.bottleneck_rate(rate_)}}, {});
-      all.push_back(std::make_unique<EntropyLearner>(source, is_mixed(course.precision), std::move(optimiser)));
+      all.push_back(std::make_unique<EntropyLearner>(source, is_mixed(schedule.precision), std::move(optimiser)));
     }
     return all;
   }

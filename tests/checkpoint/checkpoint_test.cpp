@@ -81,30 +81,30 @@ TEST(CheckpointFolder, FindsTheLatestAndFallsBackToThePrevious) {
   const std::string path = folder / "checkpoint";
   {
     CheckpointFolder writing(path, {0, false});
-    EXPECT_EQ(writing.found(), nullptr);
-    for (int64_t i = 1; i <= 5; ++i) writing.pass([&] { return sample_checkpoint(i); });
-    EXPECT_THROW(writing.pass([]() -> Checkpoint { work_error("non-finite loss"); }), WorkError);
+    EXPECT_EQ(writing.resume_point(), nullptr);
+    for (int64_t i = 1; i <= 5; ++i) writing.save_if_due([&] { return sample_checkpoint(i); });
+    EXPECT_THROW(writing.save_if_due([]() -> Checkpoint { work_error("non-finite loss"); }), WorkError);
   }
   CheckpointFolder latest(path, {0, false});
-  ASSERT_NE(latest.found(), nullptr);
-  EXPECT_EQ(latest.found()->integer("step"), 5);
+  ASSERT_NE(latest.resume_point(), nullptr);
+  EXPECT_EQ(latest.resume_point()->integer("step"), 5);
 
   // The fifth checkpoint is in slot 0.
   std::filesystem::resize_file(path + "/0.safetensors", 100);
   CheckpointFolder fallback(path, {0, false});
-  ASSERT_NE(fallback.found(), nullptr);
-  EXPECT_EQ(fallback.found()->integer("step"), 4);
+  ASSERT_NE(fallback.resume_point(), nullptr);
+  EXPECT_EQ(fallback.resume_point()->integer("step"), 4);
   // The next checkpoint overwrites the damaged one.
-  fallback.pass([&] { return sample_checkpoint(6); });
-  EXPECT_EQ(CheckpointFolder(path, {0, false}).found()->integer("step"), 6);
+  fallback.save_if_due([&] { return sample_checkpoint(6); });
+  EXPECT_EQ(CheckpointFolder(path, {0, false}).resume_point()->integer("step"), 6);
   EXPECT_EQ(read_checkpoint(path + "/1.safetensors").integer("step"), 4);
 
   for (const char* slot : {"/0.safetensors", "/1.safetensors"}) std::filesystem::resize_file(path + slot, 100);
   CheckpointFolder damaged(path, {0, false});
-  EXPECT_THAT(test::message_of<WorkError>([&] { damaged.found(); }), HasSubstr("--restart"));
+  EXPECT_THAT(test::message_of<WorkError>([&] { damaged.resume_point(); }), HasSubstr("--restart"));
   CheckpointFolder restarted(path, {0, true});
   restarted.clean();
-  EXPECT_EQ(restarted.found(), nullptr);
+  EXPECT_EQ(restarted.resume_point(), nullptr);
   restarted.remove();
   EXPECT_FALSE(std::filesystem::exists(path));
 }
@@ -112,7 +112,7 @@ TEST(CheckpointFolder, FindsTheLatestAndFallsBackToThePrevious) {
 TEST(CheckpointFolder, SavesNothingBeforeItIsDue) {
   const test::TempDir folder;
   CheckpointFolder checkpointer(folder / "checkpoint", {1000, false});
-  checkpointer.pass([]() -> Checkpoint { throw std::logic_error("too early"); });
+  checkpointer.save_if_due([]() -> Checkpoint { throw std::logic_error("too early"); });
   EXPECT_FALSE(std::filesystem::exists(folder / "checkpoint"));
 }
 
@@ -121,7 +121,7 @@ TEST(FileCheckpoints, RejectAnotherConfigUnlessRestarted) {
   const std::string out = folder / "model.safetensors";
   {
     FileCheckpoints first(out, "rate = 1.0\n", {0, false});
-    first.checkpointer().pass([] { return sample_checkpoint(1); });
+    first.checkpointer().save_if_due([] { return sample_checkpoint(1); });
   }
   EXPECT_THAT(test::message_of<InputError>([&] {
                 FileCheckpoints(out, "rate = 2.0\n", {0, false});
@@ -129,10 +129,10 @@ TEST(FileCheckpoints, RejectAnotherConfigUnlessRestarted) {
               ::testing::AllOf(HasSubstr("rate"), HasSubstr("1.0"), HasSubstr("2.0"), HasSubstr("--restart")));
   {
     FileCheckpoints same(out, "rate = 1.0\n", {0, false});
-    ASSERT_NE(same.checkpointer().found(), nullptr);
+    ASSERT_NE(same.checkpointer().resume_point(), nullptr);
   }
   FileCheckpoints restarted(out, "rate = 2.0\n", {0, true});
-  EXPECT_EQ(restarted.checkpointer().found(), nullptr);
+  EXPECT_EQ(restarted.checkpointer().resume_point(), nullptr);
   restarted.finish();
   EXPECT_FALSE(std::filesystem::exists(out + ".checkpoint"));
 }
@@ -141,12 +141,12 @@ TEST(FileCheckpoints, RejectAnotherConfigUnlessRestarted) {
 class InterruptOnce : public Checkpointer {
  public:
   InterruptOnce(std::string file, int64_t at) : file_(std::move(file)), at_(at) {}
-  void pass(const Take& take) override {
+  void save_if_due(const Take& take) override {
     if (checkpoint_ || passes++ != at_) return;
     write_checkpoint(file_, take());
     throw Interrupted(SIGINT);
   }
-  const Checkpoint* found() override {
+  const Checkpoint* resume_point() override {
     if (at_ >= 0 && passes > at_) checkpoint_ = read_checkpoint(file_);
     return checkpoint_ ? &*checkpoint_ : nullptr;
   }

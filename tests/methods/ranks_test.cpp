@@ -155,7 +155,7 @@ class Cutting : public SharedCheckpointer {
  public:
   Cutting(Communicator& comm, CheckpointFolder* folder, int64_t crops)
       : SharedCheckpointer(comm, folder, {}), cut_(crops) {}
-  void pass(const Take& take) override {
+  void save_if_due(const Take& take) override {
     if (passes_++ != cut_) return;
     keep(take);
     throw Interrupted(15);

@@ -16,7 +16,7 @@ using test::Recorder;
 class Cutting : public Checkpointer {
  public:
   Cutting(std::string file, int64_t crops) : file_(std::move(file)), cut_(crops) {}
-  void pass(const Take& take) override {
+  void save_if_due(const Take& take) override {
     if (passes++ != cut_) return;
     write_checkpoint(file_, take());
     throw Interrupted(SIGTERM);
@@ -32,7 +32,7 @@ class Cutting : public Checkpointer {
 class GoingOn : public Checkpointer {
  public:
   explicit GoingOn(const std::string& file) : found_(read_checkpoint(file)) {}
-  const Checkpoint* found() override { return &found_; }
+  const Checkpoint* resume_point() override { return &found_; }
 
  private:
   Checkpoint found_;

@@ -8,7 +8,7 @@
 #include "tests/support/tensors.h"
 #include "tributary/adapt/information.h"
 #include "tributary/methods/bait/bait.h"
-#include "tributary/train/batches.h"
+#include "tributary/train/device_images.h"
 
 namespace tributary {
 namespace {

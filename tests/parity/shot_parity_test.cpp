@@ -15,6 +15,7 @@
 #include "tributary/methods/baselines.h"
 #include "tributary/methods/shot/centroids.h"
 #include "tributary/train/evaluate.h"
+#include "tributary/train/sampler.h"
 
 namespace tributary {
 namespace {

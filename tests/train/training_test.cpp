@@ -8,7 +8,9 @@
 #include "tributary/data/digits/digits.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/train/evaluate.h"
+#include "tributary/train/sampler.h"
 #include "tributary/train/schedule.h"
+#include "tributary/train/sequential_batches.h"
 #include "tributary/train/source_training.h"
 
 namespace tributary {

@@ -57,7 +57,7 @@ void CheckpointFolder::rescan() {
   options_.restart = false;
 }
 
-const Checkpoint* CheckpointFolder::found() {
+const Checkpoint* CheckpointFolder::resume_point() {
   if (!std::exchange(looked_, true) && !options_.restart) {
     std::string damage;
     std::error_code error;
@@ -90,7 +90,7 @@ bool CheckpointFolder::due() {
   return now >= due_;
 }
 
-void CheckpointFolder::pass(const Take& take) {
+void CheckpointFolder::save_if_due(const Take& take) {
   const int signal = interrupt_signal();
   if (!due() && signal == 0) return;
   keep(take);
@@ -125,7 +125,7 @@ FileCheckpoints::FileCheckpoints(const std::string& file, const std::string& con
   remove_leftovers(fs::absolute(file).parent_path().string());
   folder_.clean();
   folder_.on_save([config](Checkpoint& checkpoint) { checkpoint.facts["config"] = config; });
-  const Checkpoint* const interrupted = folder_.found();
+  const Checkpoint* const interrupted = folder_.resume_point();
   if (!interrupted) return;
   const auto lines = differences(interrupted->facts.value("config", ""), config);
   if (!lines.empty())

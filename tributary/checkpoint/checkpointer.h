@@ -1,7 +1,7 @@
 // Saves checkpoints during long computations and finds them on resume.
 //
-// Training loops call `pass` between steps. It saves a checkpoint when one is due or when a signal asks the program to
-// stop (base/interrupt.h). Long computations that change no state, such as an evaluation, run within `during`, so that
+// Training loops call `save_if_due` between steps. It saves a checkpoint when one is due or when a signal asks the program to
+// stop (base/interrupt.h). Long computations that change no state, such as an evaluation, run within `interruptible`, so that
 // they can be interrupted at any point.
 #pragma once
 
@@ -25,9 +25,9 @@ class Checkpointer {
   virtual ~Checkpointer() = default;
 
   // The checkpoint to resume from; null for a fresh start.
-  virtual const Checkpoint* found() { return nullptr; }
+  virtual const Checkpoint* resume_point() { return nullptr; }
   // Call between two steps. After a signal, saves a checkpoint and throws `Interrupted`.
-  virtual void pass(const Take&) { check_interrupt(); }
+  virtual void save_if_due(const Take&) { check_interrupt(); }
   // Saves a checkpoint now.
   virtual void keep(const Take&) {}
   // The message for the user after an interruption.
@@ -35,7 +35,7 @@ class Checkpointer {
 
   // Runs `work`, which must not change the state that `take` returns. If interrupted, saves that state and rethrows.
   template <typename Work>
-  auto during(const Take& take, Work work) {
+  auto interruptible(const Take& take, Work work) {
     try {
       return work();
     } catch (const Interrupted& interrupted) {
@@ -64,8 +64,8 @@ class CheckpointFolder : public Checkpointer {
   void clean() const;
 
   // The latest valid checkpoint, null if there is none. Throws a WorkError if all existing checkpoints are damaged.
-  const Checkpoint* found() override;
-  void pass(const Take& take) override;
+  const Checkpoint* resume_point() override;
+  void save_if_due(const Take& take) override;
   void keep(const Take& take) override;
   std::string interrupted_message() const override;
   // Whether the next checkpoint is due. Throws if the machine is about to run out of memory.

@@ -35,8 +35,8 @@ std::string broadcast_text(Communicator& comm, const std::string& own) {
 SharedCheckpointer::SharedCheckpointer(Communicator& comm, CheckpointFolder* folder, const CheckpointOptions& options)
     : comm_(comm), folder_(folder), consensus_(comm, /*always=*/options.every == 0) {}
 
-const Checkpoint* SharedCheckpointer::found() {
-  const Checkpoint* const own = folder_ ? folder_->found() : nullptr;
+const Checkpoint* SharedCheckpointer::resume_point() {
+  const Checkpoint* const own = folder_ ? folder_->resume_point() : nullptr;
   if (std::exchange(looked_, true)) return folder_ ? own : received_ ? &*received_ : nullptr;
   const std::string outline = broadcast_text(comm_, outline_of(own));
   if (outline.empty()) return nullptr;
@@ -59,7 +59,7 @@ const Checkpoint* SharedCheckpointer::found() {
   return &*received_;
 }
 
-void SharedCheckpointer::pass(const Take& take) {
+void SharedCheckpointer::save_if_due(const Take& take) {
   const auto decision = consensus_.ask([this] { return folder_ && folder_->due(); });
   if (!decision || (decision->signal == 0 && !decision->wanted)) return;
   keep(take);

@@ -16,8 +16,8 @@ class SharedCheckpointer : public Checkpointer {
   // `folder` is non-null on rank 0 only. `options` must be equal on all ranks.
   SharedCheckpointer(Communicator& comm, CheckpointFolder* folder, const CheckpointOptions& options);
 
-  const Checkpoint* found() override;
-  void pass(const Take& take) override;
+  const Checkpoint* resume_point() override;
+  void save_if_due(const Take& take) override;
   void keep(const Take& take) override;
   std::string interrupted_message() const override;
 

@@ -8,7 +8,7 @@
 #include "tributary/experiments/roofline.h"
 #include "tributary/experiments/synthetic.h"
 #include "tributary/methods/selective/selective.h"
-#include "tributary/methods/selective/step_runner.h"
+#include "tributary/methods/selective/selective_task.h"
 #include "tributary/model/backbone.h"
 #include "tributary/train/evaluate.h"
 
@@ -43,20 +43,23 @@ double training_speed(Ensemble& ensemble, const DeviceImages& images, const Spee
   method.batch = options.batch;
   method.precision = options.precision;
   method.cuda_graph = cuda_graph;
-  StepRunner runner(ensemble, images, method);
+  SelectiveTask task(ensemble, images, method);
+  TrainingLoop loop(task, images, task.loop_options());
   const OwnStream stream(images.device());
-  runner.begin_round(half_confident(images.size(), options.classes, images.device()));
+  const int64_t confident = images.size() / 2;
+  task.begin_round(half_confident(images.size(), options.classes, images.device()), 1);
   uint64_t number = 0;
   const auto run = [&](int64_t steps) {
     for (int64_t i = 0; i < steps; ++i) {
       Random random(2, Purpose::kShuffle, {++number});
       const auto positions = [&] {
         Tensor index = torch::empty({options.batch}, torch::kInt64);
-        for (int64_t k = 0; k < options.batch; ++k) index.data_ptr<int64_t>()[k] = random.below(images.size() / 2);
+        for (int64_t k = 0; k < options.batch; ++k) index.data_ptr<int64_t>()[k] = random.below(confident);
         return index;
       };
       const StepRandom draws{random.child(0), random.child(1), random.child(2), random.child(3)};
-      runner.run(runner.plan({positions(), positions()}, draws, 0.1));
+      const StepRows rows{positions(), positions() + confident};
+      loop.run_step(loop.plan(task.draw(rows, draws, 0.1)));
     }
   };
   run(5);

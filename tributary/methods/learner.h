@@ -1,9 +1,9 @@
-// Methods that pass over the target set step by step: what they share, and what each brings.
+// What methods share that train on the target set step by step, and what each of them adds.
 //
-// A method of this kind is one `Learner` a source, or one for all of them. Everything else is common: batches are
-// drawn, changed and planned as ours are, steps are recorded on a GPU, one evaluation pass after every round serves
-// reports and the next round's labels alike. Learners of single sources go through their rounds side by side, so that
-// after each round there is an ensemble to look at.
+// Such a method has one `Learner` per source, or one for all of them. Batches, augmentation, CUDA graphs, checkpoints
+// and reports are the same for all (train/training_loop.h). One evaluation pass per round serves the report and the
+// next round's labels. Learners of single sources take their rounds in turn, so that there is an ensemble to report
+// after each round.
 #pragma once
 
 #include <memory>
@@ -11,23 +11,22 @@
 #include <vector>
 
 #include "tributary/methods/method.h"
-#include "tributary/train/batches.h"
-#include "tributary/train/captured_steps.h"
+#include "tributary/train/device_images.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/precision.h"
 
 namespace tributary {
 
-// How a learner passes over the target set.
-struct Course {
+// How long a learner trains, and on which batches.
+struct TrainingSchedule {
   uint64_t seed = 0;
   int64_t batch = 64;
-  int64_t rounds = 15;         // after each there is an evaluation, and before each a chance to make new labels
-  int64_t steps = 0;           // in all; 0: `rounds` passes over the set
-  bool whole_batches = false;  // leaves out the smaller batch at the end of a pass
+  int64_t rounds = 15;         // an evaluation follows each; new labels may be made before each
+  int64_t steps = 0;           // in all; 0: one epoch per round
+  bool whole_batches = false;  // drops the partial batch at the end of an epoch
   bool decay = true;           // learning rates fall as (1 + 10 i/I)^-0.75
   int64_t first_step = 1;      // i of the first step in that formula
-  Augmentation augmentation;   // settled
+  Augmentation augmentation;   // with defaults resolved
   Precision precision = Precision::kAuto;
   bool cuda_graph = true;
 };
@@ -35,8 +34,8 @@ struct Course {
 // One batch of the target set, on the device.
 struct TargetBatch {
   Tensor rows;         // int64 [b], which pictures
-  Tensor pixels;       // float [b, 3, s, s] in 0..1, changed for training
-  Tensor rate_factor;  // float [], what the learning rates are multiplied with
+  Tensor pixels;       // float [b, 3, s, s] in 0..1, augmented
+  Tensor rate_factor;  // float [], multiplies the learning rates
   Tensor progress;     // float [], steps done before this one
   std::vector<DropoutStream>& dropout_stream;
 };
@@ -44,25 +43,25 @@ struct TargetBatch {
 class Learner {
  public:
   virtual ~Learner() = default;
-  // The losses that a step returns, for the log.
+  // Names of the losses that a step returns, for the log.
   virtual std::vector<std::string> losses() const = 0;
   // Dropout streams that a step draws from.
   virtual int64_t dropout_streams() const { return 1; }
-  // Before the first step of a round. `target` is what every source of the ensemble makes of the target set now, in
+  // Called before the first step of a round. `target` holds the outputs of every source on the target set, in
   // evaluation.
   virtual void begin_round(int64_t /*round*/, const std::vector<Outputs>& /*target*/) {}
-  // One step; its losses, float [losses().size()], on the device. What it keeps from step to step must stay in the same
-  // tensors, because the step may be recorded.
+  // Runs one step and returns its losses, float [losses().size()] on the device. The step may be captured in a CUDA
+  // graph, so what it keeps from step to step must stay in the same tensors.
   virtual Tensor step(const TargetBatch& batch) = 0;
-  // Called before the first step and then every `refresh_every` steps, also in the midst of a round, with the number of
-  // the call from 0 on; 0: never.
+  // `refresh` is called before the first step and then every `refresh_every` steps, also within a round, with the
+  // number of the call from 0 on; 0: never.
   virtual int64_t refresh_every() const { return 0; }
   virtual void refresh(int64_t /*number*/) {}
-  // Every tensor that coming steps depend on, beside those of the sources: what an interrupted run needs to go on.
+  // Every tensor that later steps depend on, except those of the sources. Checkpoints save it.
   virtual NamedTensors state() const = 0;
 };
 
-// Keeps parameters out of training.
+// Excludes parameters from training.
 inline void freeze(NamedTensors parameters) {
   for (NamedTensor& parameter : parameters) parameter.value.set_requires_grad(false);
 }
@@ -73,11 +72,11 @@ class LearnedMethod : public Method {
   void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Checkpointer& checkpointer) override;
 
  protected:
-  // The numbers of the course, once the sources and the number of pictures are known.
-  virtual Course course(const Ensemble& ensemble, int64_t pictures) const = 0;
+  // The schedule for these sources and this number of pictures.
+  virtual TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const = 0;
   virtual std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
-                                                         const Course& course) = 0;
-  // How the sources are put together now; the mean of their probabilities unless a method knows better.
+                                                         const TrainingSchedule& schedule) = 0;
+  // How the sources are combined now; by default the mean of their probabilities.
   virtual Mixture mixture() const { return {}; }
 };
 

@@ -5,16 +5,16 @@
 
 namespace tributary {
 
-Course BaselineOptions::course(const Ensemble& ensemble, int64_t own_batch, int64_t own_epochs) const {
-  Course course;
-  course.seed = seed;
-  course.batch = batch > 0 ? batch : own_batch;
-  course.rounds = epochs > 0 ? epochs : own_epochs;
-  course.augmentation =
+TrainingSchedule BaselineOptions::schedule(const Ensemble& ensemble, int64_t own_batch, int64_t own_epochs) const {
+  TrainingSchedule schedule;
+  schedule.seed = seed;
+  schedule.batch = batch > 0 ? batch : own_batch;
+  schedule.rounds = epochs > 0 ? epochs : own_epochs;
+  schedule.augmentation =
       resolve_defaults(augmentation, architecture(ensemble.sources.front().info().architecture), /*adapting=*/false);
-  course.precision = precision;
-  course.cuda_graph = cuda_graph;
-  return course;
+  schedule.precision = precision;
+  schedule.cuda_graph = cuda_graph;
+  return schedule;
 }
 
 bool for_photographs(const Ensemble& ensemble) {

@@ -25,8 +25,8 @@ struct BaselineOptions {
 
   double backbone_rate(double own) const { return rate_backbone > 0 ? rate_backbone : own; }
   double bottleneck_rate(double own) const { return rate_bottleneck > 0 ? rate_bottleneck : own; }
-  // A course of so many passes in batches of so many pictures, unless told otherwise.
-  Course course(const Ensemble& ensemble, int64_t own_batch, int64_t own_epochs) const;
+  // A schedule of so many passes in batches of so many pictures, unless told otherwise.
+  TrainingSchedule schedule(const Ensemble& ensemble, int64_t own_batch, int64_t own_epochs) const;
 };
 
 // Whether the sources were made for photographs, else for digits.

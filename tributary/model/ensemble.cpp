@@ -32,6 +32,10 @@ bool Ensemble::by_sources() const {
   return sources.front().sharding().by == Sharding::By::kSources;
 }
 
+void Ensemble::synchronise(const NamedTensors& state) const {
+  if (comm() && sources.front().device().is_cuda()) broadcast_state(*comm(), state);
+}
+
 namespace {
 
 std::string describe(const Preprocessing& preprocessing) {

@@ -25,6 +25,9 @@ struct Ensemble {
   // Null in a single-process run.
   Communicator* comm() const { return sources.front().sharding().comm; }
   bool by_sources() const;
+  // Makes tensors that every rank computed for itself equal on all: on a GPU sums may be taken in another order, and
+  // labels or a selection come out otherwise. Does nothing on a CPU or in a single process.
+  void synchronise(const NamedTensors& state) const;
 };
 
 // Throws an InputError that names both files unless all sources have the same classes in the same order and the same

@@ -23,6 +23,8 @@ struct Sharding {
   int64_t owner = 0;             // by sources: the rank that owns this source
   bool sync_batch_norm = true;   // by rows: whether BatchNorm uses the statistics of all ranks' rows
 
+  // Whether several ranks take part.
+  bool active() const { return comm != nullptr; }
   // Whether another rank runs the backbone of this source.
   bool elsewhere() const { return by == By::kSources && comm->rank() != owner; }
 };

@@ -12,7 +12,7 @@
 #include "tributary/methods/observer.h"
 #include "tributary/run/round_table.h"
 #include "tributary/terminal/progress.h"
-#include "tributary/train/batches.h"
+#include "tributary/train/device_images.h"
 
 namespace tributary {
 

@@ -4,9 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
-#include "tributary/device/device.h"
 #include "tributary/train/evaluate.h"
+#include "tributary/train/sampler.h"
 #include "tributary/train/schedule.h"
+#include "tributary/train/training_loop.h"
 
 namespace tributary {
 namespace {
@@ -17,17 +18,99 @@ std::vector<SgdGroup> groups_of(const SourceModel& student, const DistillationOp
           {student.classifier_parameters(), options.rate}};
 }
 
-// The mixture's probabilities for a batch, in evaluation.
-Tensor teach(Ensemble& teachers, const Tensor& pixels) {
-  torch::NoGradGuard no_grad;
-  const std::vector<Tensor> x = views(pixels, teachers.sources);
-  std::vector<Tensor> logits;
-  for (size_t j = 0; j < x.size(); ++j) {
-    SourceModel& teacher = teachers.sources[j];
-    logits.push_back(teacher.classify(teacher.features(x[j])));
+class DistillationTask : public TrainingTask {
+ public:
+  DistillationTask(SourceModel& student, Ensemble& teachers, const DeviceImages& images,
+                   const DistillationOptions& options, uint64_t seed)
+      : student_(student),
+        teachers_(teachers),
+        mixture_(teachers.mixture),
+        options_(options),
+        network_(architecture(student.info().architecture)),
+        seed_(seed),
+        batch_(options.batch > 0      ? std::max<int64_t>(options.batch, 2)
+               : network_.photographs ? 32
+                                      : 64),
+        steps_((options.epochs > 0     ? options.epochs
+                : network_.photographs ? 15
+                                       : 30) *
+               batches_per_epoch(images.size(), batch_)),
+        sampler_(torch::arange(images.size()), batch_, Random(seed, Purpose::kShuffle)),
+        optimiser_(groups_of(student, options), options.sgd) {
+    if (mixture_.weights.defined()) mixture_.weights = mixture_.weights.to(images.device());
+    if (options.view == TeacherView::kTest) labels_of_set_ = combine(evaluate_logits(teachers, images), mixture_);
   }
-  return combine(at::stack(logits), teachers.mixture);
-}
+
+  LoopOptions loop_options() const {
+    LoopOptions loop;
+    loop.batch = batch_;
+    loop.augmentation = resolve_defaults(options_.augmentation, network_, /*adapting=*/false);
+    loop.cuda_graph = student_.capturable();
+    for (const SourceModel& teacher : teachers_.sources) loop.cuda_graph = loop.cuda_graph && teacher.capturable();
+    loop.advice = "try a smaller learning rate (--rate)";
+    return loop;
+  }
+  int64_t steps() const { return steps_; }
+  const Sgd& optimiser() const { return optimiser_; }
+
+  std::vector<std::string> loss_terms() const override { return {"loss"}; }
+
+  StepDraws draw(int64_t step) override {
+    const auto key = static_cast<uint64_t>(step);
+    const Tensor rows = sampler_.next();
+    return {{{rows, Random(seed_, Purpose::kAugment, {key}), needed(rows.size(0))}},
+            {},
+            {decay_factor(step, steps_)},
+            {Random(seed_, Purpose::kDropout, {key})}};
+  }
+
+  Tensor step(const StepInputs& inputs) override {
+    const auto& [rows, pixels] = inputs.batches.front();
+    const Tensor teacher = labels_of_set_.defined() ? labels_of_set_.index_select(0, rows) : teach(pixels);
+    const Tensor x = normalise(pixels, student_.info().normalisation);
+    const Tensor logits = student_.classify(student_.features(x, &inputs.dropout_stream.front()));
+    const Tensor loss = options_.labels == TeacherLabels::kHard
+                            ? hard_distillation_loss(logits, teacher)
+                            : soft_distillation_loss(logits, teacher, options_.temperature);
+    optimiser_.zero_gradients();
+    loss.backward();
+    if (pixels.is_cpu())
+      optimiser_.step(inputs.plan.exact_real(0).item<double>());
+    else
+      optimiser_.step(inputs.real(0));
+    return loss.detach().view({1});
+  }
+
+ private:
+  // The mixture's probabilities for a batch, in evaluation.
+  Tensor teach(const Tensor& pixels) {
+    torch::NoGradGuard no_grad;
+    const std::vector<Tensor> x = views(pixels, teachers_.sources);
+    std::vector<Tensor> logits;
+    for (size_t j = 0; j < x.size(); ++j) {
+      SourceModel& teacher = teachers_.sources[j];
+      logits.push_back(teacher.classify(teacher.features(x[j])));
+    }
+    return combine(at::stack(logits), mixture_);
+  }
+
+  // Positions that this process reads: those that student and teachers both pass by themselves.
+  Tensor needed(int64_t rows) const {
+    const Tensor own = needed_rows({&student_, 1}, rows);
+    return labels_of_set_.defined() || needed_rows(teachers_.sources, rows).defined() ? own : Tensor();
+  }
+
+  SourceModel& student_;
+  Ensemble& teachers_;
+  Mixture mixture_;  // with its weights on the device
+  const DistillationOptions& options_;
+  const Architecture& network_;
+  uint64_t seed_;
+  int64_t batch_, steps_;
+  Tensor labels_of_set_;  // [n, K], the mixture's probabilities for unchanged pictures; undefined: asked per batch
+  Sampler sampler_;
+  Sgd optimiser_;
+};
 
 }  // namespace
 
@@ -63,59 +146,34 @@ void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target, c
              uint64_t seed, Checkpointer& checkpointer,
              const std::function<void(const DistillationProgress&)>& progress) {
   if (target.size() < 2) input_error("distillation needs at least 2 pictures, there are {}", target.size());
-  const Architecture& network = architecture(student.info().architecture);
-  const int64_t batch = options.batch > 0 ? std::max<int64_t>(options.batch, 2) : network.photographs ? 32 : 64;
-  const int64_t epochs = options.epochs > 0 ? options.epochs : network.photographs ? 15 : 30;
-  const torch::Device device = student.device();
-  const DeviceImages images(target, device);
-  const Augmentation augmentation = resolve_defaults(options.augmentation, network, /*adapting=*/false);
-  Tensor unchanged;
-  if (options.view == TeacherView::kTest) unchanged = combine(evaluate_logits(teachers, images), teachers.mixture);
-
-  Sgd optimiser(groups_of(student, options), options.sgd);
-  Sampler sampler(torch::arange(images.size()), batch, Random(seed, Purpose::kShuffle));
-  const int64_t steps = epochs * batches_per_epoch(images.size(), batch);
+  const DeviceImages images(target, student.device());
+  DistillationTask task(student, teachers, images, options, seed);
+  TrainingLoop loop(task, images, task.loop_options());
+  const int64_t steps = task.steps();
   const int64_t interval = std::max<int64_t>(1, steps / 10);
-  double shown = NAN;
-  int64_t done = 0;
-  Tensor loss;  // of the last step
-  const auto look = [&] {
-    shown = loss.item<double>();
-    if (!std::isfinite(shown))
-      work_error("step {}: the loss is not finite; try a smaller learning rate (--rate)", done);
-  };
   const auto checkpoint = [&] {
-    if (loss.defined()) look();
     Checkpoint now;
-    now.facts = {{"step", done}};
+    now.facts = nlohmann::json::object();
+    loop.save(now, "loop.");
     now.add("student.", student.state());
-    now.add("optimiser.", optimiser.state());
+    now.add("optimiser.", task.optimiser().state());
     return now;
   };
-  if (const Checkpoint* left_off = checkpointer.found()) {
-    for (; done < left_off->integer("step"); ++done) sampler.next();
-    left_off->restore("student.", student.state());
-    left_off->restore("optimiser.", optimiser.state());
+  loop.start(steps);
+  if (const Checkpoint* from = checkpointer.resume_point()) {
+    loop.restore(*from, "loop.");
+    from->restore("student.", student.state());
+    from->restore("optimiser.", task.optimiser().state());
   }
-  while (done < steps) {
-    checkpointer.pass(checkpoint);
-    const int64_t i = done + 1;
-    const auto step = static_cast<uint64_t>(i);
-    const Tensor index = upload(sampler.next(), device);
-    const Tensor pixels = images.augmented(index, augmentation, Random(seed, Purpose::kAugment, {step}));
-    const Tensor teacher = unchanged.defined() ? unchanged.index_select(0, index) : teach(teachers, pixels);
-    DropoutStream dropout_stream(Random(seed, Purpose::kDropout, {step}), device);
-    const Tensor logits =
-        student.classify(student.features(normalise(pixels, student.info().normalisation), &dropout_stream));
-    loss = options.labels == TeacherLabels::kHard ? hard_distillation_loss(logits, teacher)
-                                                  : soft_distillation_loss(logits, teacher, options.temperature);
-    optimiser.zero_gradients();
-    loss.backward();
-    optimiser.step(decay_factor(i, steps));
-    done = i;
-    if (i % interval == 0 || i == steps) look();
-    if (progress) progress({i, steps, shown});
-  }
+  double loss = NAN;  // looking at it makes the host wait for a GPU, so it is not done after every step
+  loop.run(steps, checkpointer, checkpoint, [&](std::span<const int64_t>) {
+    if (loop.done() % interval == 0 || loop.done() == steps) {
+      loop.require_finite();
+      loss = loop.last_losses().front();
+      loop.begin_round(0);
+    }
+    if (progress) progress({loop.done(), steps, loss});
+  });
 }
 
 }  // namespace tributary

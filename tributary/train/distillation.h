@@ -10,7 +10,7 @@
 #include "tributary/checkpoint/checkpointer.h"
 #include "tributary/data/image_set.h"
 #include "tributary/model/ensemble.h"
-#include "tributary/train/batches.h"
+#include "tributary/train/augmentation.h"
 #include "tributary/train/sgd.h"
 
 namespace tributary {

@@ -6,6 +6,7 @@
 #include "tributary/base/interrupt.h"
 #include "tributary/comm/consensus.h"
 #include "tributary/device/accelerator.h"
+#include "tributary/train/sequential_batches.h"
 
 namespace tributary {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tributary/model/ensemble.h"
-#include "tributary/train/batches.h"
+#include "tributary/train/device_images.h"
 #include "tributary/train/feature_storage.h"
 
 namespace tributary {

@@ -6,12 +6,12 @@
 
 #include "tributary/base/error.h"
 #include "tributary/device/accelerator.h"
-#include "tributary/device/device.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/model/backbone.h"
-#include "tributary/train/captured_steps.h"
 #include "tributary/train/evaluate.h"
+#include "tributary/train/sampler.h"
 #include "tributary/train/schedule.h"
+#include "tributary/train/training_loop.h"
 
 namespace tributary {
 namespace {
@@ -28,6 +28,64 @@ std::vector<SgdGroup> groups_of(const SourceModel& model, const SourceTrainingOp
           {model.bottleneck_parameters(), options.rate_head},
           {model.classifier_parameters(), options.rate_head}};
 }
+
+class SourceTask : public TrainingTask {
+ public:
+  SourceTask(SourceModel& model, Tensor label, const SourceTrainingOptions& options, uint64_t seed, int64_t steps)
+      : model_(model),
+        label_(std::move(label)),
+        options_(options),
+        seed_(seed),
+        steps_(steps),
+        sampler_(label_, options.batch, Random(seed, Purpose::kShuffle)),
+        optimiser_(groups_of(model, options), options.sgd) {}
+
+  LoopOptions loop_options() const {
+    LoopOptions loop;
+    loop.batch = options_.batch;
+    loop.augmentation =
+        resolve_defaults(options_.augmentation, architecture(model_.info().architecture), /*adapting=*/false);
+    loop.cuda_graph = model_.capturable();
+    loop.advice = "try smaller learning rates (--rate-backbone, --rate-head)";
+    return loop;
+  }
+  const Sgd& optimiser() const { return optimiser_; }
+
+  std::vector<std::string> loss_terms() const override { return {"loss"}; }
+
+  StepDraws draw(int64_t step) override {
+    const auto key = static_cast<uint64_t>(step);
+    const Tensor rows = sampler_.next();
+    return {{{rows, Random(seed_, Purpose::kAugment, {key}), needed_rows({&model_, 1}, rows.size(0))}},
+            {},
+            {static_cast<float>(decay_factor(step, steps_))},
+            {Random(seed_, Purpose::kDropout, {key})}};
+  }
+
+  Tensor step(const StepInputs& inputs) override {
+    const auto& [rows, pixels] = inputs.batches.front();
+    Tensor logits;
+    {
+      const MixedPrecision precision(is_mixed(options_.precision), pixels.device());
+      const Tensor x = normalise(pixels, model_.info().normalisation);
+      logits = model_.classify(model_.features(x, &inputs.dropout_stream.front())).to(torch::kFloat32);
+    }
+    optimiser_.zero_gradients();
+    const Tensor loss = smoothed_cross_entropy(logits, label_.index_select(0, rows), options_.label_smoothing);
+    loss.backward();
+    optimiser_.step(inputs.real(0));
+    return loss.detach().view({1});
+  }
+
+ private:
+  SourceModel& model_;
+  Tensor label_;  // int64 [n] on the device
+  const SourceTrainingOptions& options_;
+  uint64_t seed_;
+  int64_t steps_;
+  Sampler sampler_;
+  Sgd optimiser_;
+};
 
 }  // namespace
 
@@ -90,92 +148,51 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   const torch::Device device = model.device();
   const DeviceImages images(training.images, device);
   const DeviceImages validation_images(validation.images, device);
-  const Tensor label = torch::tensor(training.labels.values, torch::kInt64).to(device);
   const Tensor validation_label = torch::tensor(validation.labels.values, torch::kInt64).to(device);
-  const Augmentation augmentation =
-      resolve_defaults(options.augmentation, architecture(model.info().architecture), /*adapting=*/false);
-  Sgd optimiser(groups_of(model, options), options.sgd);
-  Sampler sampler(label, options.batch, Random(seed, Purpose::kShuffle));
   const int64_t steps = options.epochs * batches_per_epoch(images.size(), options.batch);
   const int64_t interval = std::max<int64_t>(1, steps / 10);
-  const bool mixed = is_mixed(options.precision);
-  // What shifts and rotates draws on the host in the middle of a step, which cannot be recorded.
-  const bool moves = augmentation.shift > 0 || augmentation.rotation > 0;
-  enum Part : size_t { kRows, kCrops };
-  Random moving(0);
-  CapturedSteps captured(
-      device, model.capturable() && !moves, [&](const StepPlan& plan, std::vector<DropoutStream>& dropout_stream) {
-        const Tensor rows = plan.part(kRows);
-        const Tensor pixels = moves ? images.augmented(rows, augmentation, moving)
-                              : plan.pictures().defined()
-                                  ? images.apply_crops_to(plan.pictures(), plan.part(kCrops), augmentation)
-                                  : images.apply_crops(rows, plan.part(kCrops), augmentation);
-        Tensor logits;
-        {
-          const MixedPrecision precision(mixed, device);
-          const Tensor x = normalise(pixels.contiguous(at::MemoryFormat::ChannelsLast), model.info().normalisation);
-          logits = model.classify(model.features(x, &dropout_stream.front())).to(torch::kFloat32);
-        }
-        optimiser.zero_gradients();
-        const Tensor loss = smoothed_cross_entropy(logits, label.index_select(0, rows), options.label_smoothing);
-        loss.backward();
-        optimiser.step(plan.real(0));
-        return loss.detach();
-      });
-  const OwnStream stream(device);
+  SourceTask task(model, torch::tensor(training.labels.values, torch::kInt64).to(device), options, seed, steps);
+  TrainingLoop loop(task, images, task.loop_options());
   BestCopy best;
   double accuracy = -1;
-  int64_t done = 0;
-  Tensor loss;  // of the last step
-  const auto require_finite = [&] {
-    if (loss.defined() && !std::isfinite(loss.item<double>()))
-      work_error("step {}: the loss is not finite; try smaller learning rates (--rate-backbone, --rate-head)", done);
-  };
-  int64_t validated = 0;  // the step after which the validation split was looked at last
+  int64_t validated = 0;  // the step after which the model was last validated
   const auto checkpoint = [&] {
-    require_finite();
     Checkpoint now;
-    now.facts = {{"step", done}, {"validated", validated}, {"accuracy", accuracy}, {"best_accuracy", best.accuracy()}};
+    now.facts = {{"validated", validated}, {"accuracy", accuracy}, {"best_accuracy", best.accuracy()}};
+    loop.save(now, "loop.");
     now.add("model.", model.state());
-    now.add("optimiser.", optimiser.state());
+    now.add("optimiser.", task.optimiser().state());
     now.add("best.", best.state());
     return now;
   };
-  if (const Checkpoint* left_off = checkpointer.found()) {
-    for (; done < left_off->integer("step"); ++done) sampler.next();
-    validated = left_off->integer("validated");
-    left_off->restore("model.", model.state());
-    left_off->restore("optimiser.", optimiser.state());
-    accuracy = left_off->facts.value("accuracy", -1.0);
-    if (const double known = left_off->facts.value("best_accuracy", -1.0); known >= 0) {
+  loop.start(steps);
+  if (const Checkpoint* from = checkpointer.resume_point()) {
+    loop.restore(*from, "loop.");
+    validated = from->integer("validated");
+    from->restore("model.", model.state());
+    from->restore("optimiser.", task.optimiser().state());
+    accuracy = from->facts.value("accuracy", -1.0);
+    if (const double known = from->facts.value("best_accuracy", -1.0); known >= 0) {
       NamedTensors copy = copy_of(model.state());
-      left_off->restore("best.", copy);
+      from->restore("best.", copy);
       best.resume(known, std::move(copy));
     }
   }
   const auto validate = [&] {
-    require_finite();
-    accuracy = accuracy_of(evaluate(model, validation_images, mixed).logits, validation_label);
+    loop.require_finite();
+    accuracy = accuracy_of(evaluate(model, validation_images, is_mixed(options.precision)).logits, validation_label);
     best.offer(accuracy, model);
-    validated = done;
+    validated = loop.done();
   };
-  while (done < steps || validated < steps) {
-    if (validated < done && (done % interval == 0 || done == steps)) {
-      checkpointer.during(checkpoint, validate);
-      if (progress) progress({done, steps, accuracy});
-      continue;
-    }
-    checkpointer.pass(checkpoint);
-    const int64_t i = done + 1;
-    const auto step = static_cast<uint64_t>(i);
-    const Tensor rows = sampler.next();
-    moving = Random(seed, Purpose::kAugment, {step});
-    StepPlan plan({rows, images.draw_crops(rows.size(0), augmentation, moving)},
-                  {static_cast<float>(decay_factor(i, steps))}, {Random(seed, Purpose::kDropout, {step})});
-    if (!images.resident() && !moves) plan.carry(images.fetch(rows, needed_rows({&model, 1}, rows.size(0))));
-    loss = captured.run(plan, /*usual=*/rows.size(0) == options.batch);
-    done = i;
-    if (progress) progress({done, steps, accuracy});
+  const auto report = [&] {
+    if (progress) progress({loop.done(), steps, accuracy});
+  };
+  while (validated < steps) {
+    const int64_t next_validation = std::min((validated / interval + 1) * interval, steps);
+    loop.run(next_validation, checkpointer, checkpoint, [&](std::span<const int64_t>) { report(); });
+    checkpointer.interruptible(checkpoint, validate);
+    loop.begin_round(0);
+    report();
   }
   if (options.keep == KeptIterate::kLast) return accuracy;
   best.restore(model);

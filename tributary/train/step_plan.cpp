@@ -4,36 +4,39 @@
 
 namespace tributary {
 
-StepPlan::StepPlan(const std::vector<Tensor>& parts, const std::vector<float>& reals,
+StepPlan::StepPlan(const std::vector<Tensor>& parts, const std::vector<double>& reals,
                    const std::vector<Random>& dropout_streams) {
-  std::vector<Tensor> flat;
-  int64_t begin = 0;
+  std::vector<Tensor> integers, numbers = {torch::tensor(reals, torch::kFloat64)};
+  auto next_real = static_cast<int64_t>(reals.size());
   for (const Tensor& part : parts) {
+    const bool real = part.is_floating_point();
+    int64_t& next = real ? next_real : keys_;
     shapes_.push_back(part.sizes().vec());
-    begins_.push_back(begin);
-    begin += part.numel();
-    flat.push_back(part.reshape({-1}));
+    is_real_.push_back(real);
+    begins_.push_back(next);
+    next += part.numel();
+    (real ? numbers : integers).push_back(real ? part.reshape({-1}).to(torch::kFloat64) : part.reshape({-1}));
   }
-  begins_.push_back(begin);
   std::vector<int64_t> keys;
   for (const Random& dropout_stream : dropout_streams) keys.push_back(static_cast<int64_t>(dropout_stream.key()));
-  flat.push_back(torch::tensor(keys, torch::kInt64));
-  integers_ = at::cat(flat);
-  reals_ = torch::tensor(reals, torch::kFloat32);
+  integers.push_back(torch::tensor(keys, torch::kInt64));
+  integers_ = at::cat(integers);
+  reals_ = at::cat(numbers);
 }
 
 Tensor StepPlan::part(size_t number) const {
-  return integers_.slice(0, begins_[number], begins_[number + 1]).view(shapes_[number]);
+  const std::vector<int64_t>& shape = shapes_[number];
+  const int64_t begin = begins_[number], end = begin + c10::multiply_integers(shape);
+  if (is_real_[number]) return reals_.slice(0, begin, end).view(shape).to(torch::kFloat32);
+  return integers_.slice(0, begin, end).view(shape);
 }
 
 Tensor StepPlan::dropout_keys() const {
-  return integers_.slice(0, begins_.back());
+  return integers_.slice(0, keys_);
 }
 
 StepPlan StepPlan::on(torch::Device device) const {
-  StepPlan moved;
-  moved.shapes_ = shapes_;
-  moved.begins_ = begins_;
+  StepPlan moved = *this;
   moved.integers_ = upload(integers_, device);
   moved.reals_ = upload(reals_, device);
   if (pictures_.defined()) moved.pictures_ = upload(pictures_, device);

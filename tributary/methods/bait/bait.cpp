@@ -13,7 +13,8 @@
 #include "tributary/device/accelerator.h"
 #include "tributary/methods/baselines.h"
 #include "tributary/model/layered_source.h"
-#include "tributary/train/batches.h"
+#include "tributary/train/device_images.h"
+#include "tributary/train/sampler.h"
 
 namespace tributary {
 namespace {
@@ -121,27 +122,27 @@ class Bait : public LearnedMethod {
   Bait(const BaselineOptions& common, const BaitOptions& options) : common_(common), options_(options) {}
 
  protected:
-  Course course(const Ensemble& ensemble, int64_t pictures) const override {
+  TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
     const bool photographs = for_photographs(ensemble);
-    Course course =
-        common_.course(ensemble, /*own_batch=*/photographs ? 128 : 64, /*own_epochs=*/photographs ? 30 : 15);
-    course.steps = course.rounds * batches_per_epoch(pictures, course.batch);
-    course.decay = false;
-    return course;
+    TrainingSchedule schedule =
+        common_.schedule(ensemble, /*own_batch=*/photographs ? 128 : 64, /*own_epochs=*/photographs ? 30 : 15);
+    schedule.steps = schedule.rounds * batches_per_epoch(pictures, schedule.batch);
+    schedule.decay = false;
+    return schedule;
   }
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages&,
-                                                 const Course& course) override {
+                                                 const TrainingSchedule& schedule) override {
     BaitStepOptions options;
     options.distance = options_.distance;
     const double own_weight = options_.distance == HeadDistance::kCode ? 10 : 1;
     options.cast_weight = options_.cast_weight >= 0 ? options_.cast_weight : own_weight;
     const bool photographs = for_photographs(ensemble);
-    const double own = bait_rate(photographs, course.steps);
+    const double own = bait_rate(photographs, schedule.steps);
     options.rate_backbone = common_.backbone_rate(photographs ? own / 10 : own);
     options.rate_bottleneck = common_.bottleneck_rate(own);
     options.rate_bait = options_.rate > 0 ? options_.rate : own;
-    options.mixed_precision = is_mixed(course.precision);
+    options.mixed_precision = is_mixed(schedule.precision);
     std::vector<std::unique_ptr<Learner>> all;
     for (SourceModel& source : ensemble.sources) all.push_back(std::make_unique<BaitLearner>(source, options));
     return all;

@@ -1,5 +1,4 @@
-// The two halves of a step of BAIT (docs/method.md, BAIT), apart from the method's course, so that each can be looked
-// at alone.
+// The two halves of a step of BAIT (spec 03), apart from the method's schedule, so that each can be looked at alone.
 #pragma once
 
 #include "tributary/methods/bait/casting.h"
@@ -15,8 +14,8 @@ struct BaitStepOptions {
   bool mixed_precision = false;
 };
 
-// The learning rate of bottleneck and bait for a course of so many steps. It does not decay, so that it moves the
-// features as far as there are steps: on small pictures 1e-3 is fine for 600 of them and leads a long course astray
+// The learning rate of bottleneck and bait for a schedule of so many steps. It does not decay, so that it moves the
+// features as far as there are steps: on small pictures 1e-3 is fine for 600 of them and leads a long schedule astray
 // (docs/results.md, Digit-Five).
 double bait_rate(bool photographs, int64_t steps);
 

@@ -13,6 +13,7 @@
 #include "tributary/methods/joint/joint_learner.h"
 #include "tributary/methods/shot/centroids.h"
 #include "tributary/model/layered_source.h"
+#include "tributary/train/sequential_batches.h"
 
 namespace tributary {
 namespace {
@@ -97,8 +98,8 @@ class Caida : public JointMethod {
   Caida(const BaselineOptions& common, const CaidaOptions& options) : JointMethod(common), options_(options) {}
 
  protected:
-  std::unique_ptr<JointLearner> learner(Ensemble& ensemble, const DeviceImages& images, const Course& course,
-                                        JointSettings settings) const override {
+  std::unique_ptr<JointLearner> learner(Ensemble& ensemble, const DeviceImages& images,
+                                        const TrainingSchedule& schedule, JointSettings settings) const override {
     for (const SourceModel& source : ensemble.sources)
       if (!source.layered())
         input_error("caida needs sources of our own layers, whose backbones it can look into; {} is not one",
@@ -108,11 +109,11 @@ class Caida : public JointMethod {
     // equal weights none does.
     const double deviation =
         options_.first_weights == FirstWeights::kEqual ? 0 : std::sqrt(2.0 / static_cast<double>(ensemble.size() + 1));
-    Random random(course.seed, Purpose::kWeights);
+    Random random(schedule.seed, Purpose::kWeights);
     std::vector<float> scores;
     for (int64_t j = 0; j < ensemble.size(); ++j) scores.push_back(static_cast<float>(deviation * random.normal()));
     std::vector<Tensor> raw = {trained_tensor(scores, images.device()), trained_tensor({0}, images.device())};
-    return std::make_unique<CaidaLearner>(ensemble, settings, std::move(raw), images, course.seed, options_);
+    return std::make_unique<CaidaLearner>(ensemble, settings, std::move(raw), images, schedule.seed, options_);
   }
 
  private:

@@ -34,9 +34,9 @@ bool changes_nothing(const Augmentation& changes, const DeviceImages& images) {
 class DecisionLearner : public JointLearner {
  public:
   DecisionLearner(Ensemble& ensemble, const JointSettings& settings, Tensor raw, const DeviceImages& images,
-                  const Course& course, const DecisionOptions& options)
-      : JointLearner(ensemble, settings, {std::move(raw)}), images_(images), course_(course), options_(options) {
-    own_pass_ = options.transform == LabelTransform::kTrain && !changes_nothing(course.augmentation, images);
+                  const TrainingSchedule& schedule, const DecisionOptions& options)
+      : JointLearner(ensemble, settings, {std::move(raw)}), images_(images), schedule_(schedule), options_(options) {
+    own_pass_ = options.transform == LabelTransform::kTrain && !changes_nothing(schedule.augmentation, images);
     const auto classes = static_cast<int64_t>(ensemble.classes().size());
     const auto zeros = [&](int64_t rows, int64_t columns) {
       return torch::zeros({rows, columns}, at::device(images.device()).dtype(torch::kFloat32));
@@ -93,9 +93,9 @@ class DecisionLearner : public JointLearner {
       const int64_t end = std::min(begin + batch, images_.size());
       const NoAlgorithmSearch quick(end - begin != batch);
       // Three numbers: steps draw from paths of two.
-      const Random random(course_.seed, Purpose::kAugment,
+      const Random random(schedule_.seed, Purpose::kAugment,
                           {0, static_cast<uint64_t>(round), static_cast<uint64_t>(begin)});
-      const Tensor pixels = images_.augmented(torch::arange(begin, end), course_.augmentation, random);
+      const Tensor pixels = images_.augmented(torch::arange(begin, end), schedule_.augmentation, random);
       const Shard own = outputs.own_rows(end - begin);
       outputs.add(views(pixels.narrow(0, own.begin, own.count()), ensemble_.sources), end - begin);
     }
@@ -103,7 +103,7 @@ class DecisionLearner : public JointLearner {
   }
 
   const DeviceImages& images_;
-  Course course_;
+  TrainingSchedule schedule_;
   DecisionOptions options_;
   bool own_pass_;
   std::vector<Tensor> rows_;       // a source each, float [n, d + 1]: g
@@ -115,13 +115,13 @@ class Decision : public JointMethod {
   Decision(const BaselineOptions& common, const DecisionOptions& options) : JointMethod(common), options_(options) {}
 
  protected:
-  std::unique_ptr<JointLearner> learner(Ensemble& ensemble, const DeviceImages& images, const Course& course,
-                                        JointSettings settings) const override {
+  std::unique_ptr<JointLearner> learner(Ensemble& ensemble, const DeviceImages& images,
+                                        const TrainingSchedule& schedule, JointSettings settings) const override {
     settings.loss.labels = options_.beta >= 0 ? options_.beta : for_photographs(ensemble) ? 0.3 : 0.1;
-    Random random(course.seed, Purpose::kWeights);
+    Random random(schedule.seed, Purpose::kWeights);
     std::vector<float> raw;
     for (int64_t j = 0; j < ensemble.size(); ++j) raw.push_back(static_cast<float>(random.uniform(-1, 1)));
-    return std::make_unique<DecisionLearner>(ensemble, settings, trained_tensor(raw, images.device()), images, course,
+    return std::make_unique<DecisionLearner>(ensemble, settings, trained_tensor(raw, images.device()), images, schedule,
                                              options_);
   }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tributary/model/ensemble_pass.h"
 #include "tributary/model/layered_source.h"
 
 namespace tributary {
@@ -51,31 +52,18 @@ void JointLearner::each_source(const std::function<void(size_t)>& work) {
   branches_.join();
 }
 
-std::vector<Tensor> JointLearner::exchanged(const std::vector<Tensor>& x, std::vector<DropoutStream>& dropout_stream) {
-  std::vector<Tensor> flat(x.size());
-  if (!ensemble_.by_sources()) return flat;
-  const auto shared = [&](size_t j) { return ensemble_.sources[j].sharding().by == Sharding::By::kSources; };
-  each_source([&](size_t j) {
-    const MixedPrecision precision(settings_.mixed, x[j].device());
-    SourceModel& source = ensemble_.sources[j];
-    if (shared(j) && !source.sharding().elsewhere())
-      flat[j] = source.layered()->backbone_features_alone(x[j], &dropout_stream[j]);
-  });
-  const MixedPrecision precision(settings_.mixed, x.front().device());
-  for (size_t j = 0; j < x.size(); ++j)
-    if (shared(j)) flat[j] = ensemble_.sources[j].layered()->exchange(flat[j], x[j], &dropout_stream[j]);
-  return flat;
-}
-
 Tensor JointLearner::step(const TargetBatch& batch) {
   const std::vector<Tensor> x = views(batch.pixels, ensemble_.sources);
   std::vector<Tensor> logits(x.size());
-  const std::vector<Tensor> flat = exchanged(x, batch.dropout_stream);
+  std::vector<std::vector<BackbonePass>> passes;
+  for (size_t j = 0; j < x.size(); ++j) passes.push_back({{x[j], &batch.dropout_stream[j]}});
+  const auto flat = divided_backbone_features(ensemble_, passes, branches_, settings_.mixed);
   each_source([&](size_t j) {
     const MixedPrecision precision(settings_.mixed, batch.pixels.device());
     SourceModel& source = ensemble_.sources[j];
-    const Tensor phi = flat[j].defined() ? source.layered()->bottleneck_features(flat[j], &batch.dropout_stream[j])
-                                         : source.features(x[j], &batch.dropout_stream[j]);
+    DropoutStream* const dropout_stream = &batch.dropout_stream[j];
+    const Tensor phi = flat[j].empty() ? source.features(x[j], dropout_stream)
+                                       : source.layered()->bottleneck_features(flat[j].front(), dropout_stream);
     logits[j] = source.classify(phi).to(torch::kFloat32);
   });
 
@@ -103,17 +91,17 @@ Tensor trained_tensor(const std::vector<float>& values, torch::Device device) {
   return torch::tensor(values, torch::kFloat32).to(device).requires_grad_(true);
 }
 
-Course JointMethod::course(const Ensemble& ensemble, int64_t) const {
-  return common_.course(ensemble, /*own_batch=*/for_photographs(ensemble) ? 32 : 64, /*own_epochs=*/15);
+TrainingSchedule JointMethod::schedule(const Ensemble& ensemble, int64_t) const {
+  return common_.schedule(ensemble, /*own_batch=*/for_photographs(ensemble) ? 32 : 64, /*own_epochs=*/15);
 }
 
 std::vector<std::unique_ptr<Learner>> JointMethod::learners(Ensemble& ensemble, const DeviceImages& images,
-                                                            const Course& course) {
+                                                            const TrainingSchedule& schedule) {
   JointSettings settings;
   settings.rate_backbone = common_.backbone_rate(for_photographs(ensemble) ? 1e-3 : 1e-2);
   settings.rate_bottleneck = common_.bottleneck_rate(1e-2);
-  settings.mixed = is_mixed(course.precision);
-  std::unique_ptr<JointLearner> own = learner(ensemble, images, course, settings);
+  settings.mixed = is_mixed(schedule.precision);
+  std::unique_ptr<JointLearner> own = learner(ensemble, images, schedule, settings);
   learner_ = own.get();
   std::vector<std::unique_ptr<Learner>> all;
   all.push_back(std::move(own));

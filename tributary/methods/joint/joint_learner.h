@@ -51,8 +51,6 @@ class JointLearner : public Learner {
 
  private:
   void each_source(const std::function<void(size_t)>& work);
-  // F of every source where ranks divide the work by sources: each does its own, and then they exchange them.
-  std::vector<Tensor> exchanged(const std::vector<Tensor>& x, std::vector<DropoutStream>& dropout_stream);
 
   Sgd optimiser_;
   Branches branches_;
@@ -67,15 +65,15 @@ class JointMethod : public LearnedMethod {
   Division division() const override { return Division::kEither; }
 
  protected:
-  Course course(const Ensemble& ensemble, int64_t pictures) const override;
+  TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override;
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
-                                                 const Course& course) override;
+                                                 const TrainingSchedule& schedule) override;
   // The weights of its learner, on logits.
   Mixture mixture() const override;
 
   // The one learner; the loss's weights are still to be set.
-  virtual std::unique_ptr<JointLearner> learner(Ensemble& ensemble, const DeviceImages& images, const Course& course,
-                                                JointSettings settings) const = 0;
+  virtual std::unique_ptr<JointLearner> learner(Ensemble& ensemble, const DeviceImages& images,
+                                                const TrainingSchedule& schedule, JointSettings settings) const = 0;
 
  private:
   BaselineOptions common_;

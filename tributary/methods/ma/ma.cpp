@@ -10,6 +10,7 @@
 #include "tributary/base/error.h"
 #include "tributary/methods/baselines.h"
 #include "tributary/methods/ma/ma_step.h"
+#include "tributary/train/sampler.h"
 
 namespace tributary {
 namespace {
@@ -57,28 +58,28 @@ class Ma : public LearnedMethod {
   Division division() const override { return Division::kNone; }
 
  protected:
-  Course course(const Ensemble& ensemble, int64_t) const override {
+  TrainingSchedule schedule(const Ensemble& ensemble, int64_t) const override {
     const bool photographs = for_photographs(ensemble);
     const int64_t epochs = !photographs ? 30 : common_.benchmark.starts_with("domainnet") ? 5 : 15;
-    Course course = common_.course(ensemble, /*own_batch=*/photographs ? 32 : 64, epochs);
-    course.decay = false;
-    return course;
+    TrainingSchedule schedule = common_.schedule(ensemble, /*own_batch=*/photographs ? 32 : 64, epochs);
+    schedule.decay = false;
+    return schedule;
   }
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
-                                                 const Course& course) override {
-    const MaNumbers numbers = settled_numbers(for_photographs(ensemble), images, course);
-    const int64_t epochs = options_.warm_up >= 0 ? options_.warm_up : std::max<int64_t>(1, course.rounds / 10);
-    const int64_t warm_up = epochs * batches_per_epoch(images.size(), std::min(course.batch, images.size()));
+                                                 const TrainingSchedule& schedule) override {
+    const MaNumbers numbers = settled_numbers(for_photographs(ensemble), images, schedule);
+    const int64_t epochs = options_.warm_up >= 0 ? options_.warm_up : std::max<int64_t>(1, schedule.rounds / 10);
+    const int64_t warm_up = epochs * batches_per_epoch(images.size(), std::min(schedule.batch, images.size()));
     std::vector<std::unique_ptr<Learner>> all;
     for (SourceModel& source : ensemble.sources)
-      all.push_back(std::make_unique<MaLearner>(source, numbers, Random(course.seed, Purpose::kAdversary, {all.size()}),
-                                                warm_up));
+      all.push_back(std::make_unique<MaLearner>(source, numbers,
+                                                Random(schedule.seed, Purpose::kAdversary, {all.size()}), warm_up));
     return all;
   }
 
  private:
-  MaNumbers settled_numbers(bool photographs, const DeviceImages& images, const Course& course) const {
+  MaNumbers settled_numbers(bool photographs, const DeviceImages& images, const TrainingSchedule& schedule) const {
     constexpr int64_t kGenerated = 32;  // pixels a side
     const bool small = images.crop() == kGenerated;
     if (options_.space == MaSpace::kImage && !small)
@@ -99,7 +100,7 @@ class Ma : public LearnedMethod {
     numbers.rate_discriminator = options_.rate_discriminator;
     numbers.rate_backbone = common_.backbone_rate(photographs ? 1e-5 : 1e-3);
     numbers.rate_head = common_.bottleneck_rate(photographs ? 1e-4 : 1e-3);
-    numbers.mixed = is_mixed(course.precision);
+    numbers.mixed = is_mixed(schedule.precision);
     return numbers;
   }
 

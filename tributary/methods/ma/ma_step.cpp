@@ -11,7 +11,7 @@
 #include "tributary/methods/ma/generation.h"
 #include "tributary/methods/shot/centroids.h"
 #include "tributary/model/layered_source.h"
-#include "tributary/train/batches.h"
+#include "tributary/train/device_images.h"
 
 namespace tributary {
 namespace {

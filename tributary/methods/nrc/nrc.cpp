@@ -11,6 +11,7 @@
 #include "tributary/device/accelerator.h"
 #include "tributary/methods/baselines.h"
 #include "tributary/methods/nrc/reciprocity.h"
+#include "tributary/train/sampler.h"
 #include "tributary/train/sgd.h"
 
 namespace tributary {
@@ -55,15 +56,15 @@ NrcSetting setting_for(const std::string& benchmark, bool photographs) {
 
 class NrcLearner : public Learner {
  public:
-  NrcLearner(SourceModel& source, uint64_t index, const DeviceImages& images, const Course& course,
-             const NeighbourSchedule& schedule, SelfTerm self, Sgd optimiser)
+  NrcLearner(SourceModel& source, uint64_t index, const DeviceImages& images, const TrainingSchedule& schedule,
+             const NeighbourSchedule& neighbours, SelfTerm self, Sgd optimiser)
       : source_(source),
         index_(index),
         images_(images),
-        course_(course),
         schedule_(schedule),
+        neighbours_(neighbours),
         self_(self),
-        mixed_(is_mixed(course.precision)),
+        mixed_(is_mixed(schedule.precision)),
         optimiser_(std::move(optimiser)),
         banks_(images.size(), source.info().feature_width, static_cast<int64_t>(source.info().classes.size()),
                images.device()) {
@@ -86,11 +87,11 @@ class NrcLearner : public Learner {
   void begin_round(int64_t round, const std::vector<Outputs>&) override {
     if (round != 1) return;
     torch::NoGradGuard no_grad;
-    const Random random(course_.seed, Purpose::kAugment, {index_, /*before step 1*/ 0});
-    for (int64_t begin = 0; begin < images_.size(); begin += course_.batch) {
-      const Tensor rows = torch::arange(begin, std::min(begin + course_.batch, images_.size()));
-      const Tensor pixels = images_.augmented(rows, course_.augmentation, random.child(static_cast<uint64_t>(begin)));
-      const NoAlgorithmSearch quick(rows.size(0) != course_.batch);
+    const Random random(schedule_.seed, Purpose::kAugment, {index_, /*before step 1*/ 0});
+    for (int64_t begin = 0; begin < images_.size(); begin += schedule_.batch) {
+      const Tensor rows = torch::arange(begin, std::min(begin + schedule_.batch, images_.size()));
+      const Tensor pixels = images_.augmented(rows, schedule_.augmentation, random.child(static_cast<uint64_t>(begin)));
+      const NoAlgorithmSearch quick(rows.size(0) != schedule_.batch);
       const auto [phi, logits] = forward(pixels, nullptr);
       banks_.write(rows.to(images_.device()), phi, logits.softmax(1));
     }
@@ -101,7 +102,7 @@ class NrcLearner : public Learner {
     const Tensor probabilities = logits.softmax(1);
     // Written before the search, so that the batch is found as it is now.
     banks_.write(batch.rows, phi.detach(), probabilities.detach());
-    const Neighbourhood around = find_neighbourhood(banks_.features, batch.rows, schedule_, batch.progress, self_);
+    const Neighbourhood around = find_neighbourhood(banks_.features, batch.rows, neighbours_, batch.progress, self_);
     const ReciprocityLosses losses = reciprocity_losses(banks_.scores, around, probabilities, self_);
     optimiser_.zero_gradients();
     losses.total().backward();
@@ -122,8 +123,8 @@ class NrcLearner : public Learner {
   SourceModel& source_;
   uint64_t index_;
   const DeviceImages& images_;
-  const Course& course_;
-  NeighbourSchedule schedule_;
+  const TrainingSchedule& schedule_;
+  NeighbourSchedule neighbours_;
   SelfTerm self_;
   bool mixed_;
   Sgd optimiser_;
@@ -135,17 +136,17 @@ class Nrc : public LearnedMethod {
   Nrc(const BaselineOptions& common, const NrcOptions& options) : common_(common), options_(options) {}
 
  protected:
-  Course course(const Ensemble& ensemble, int64_t pictures) const override {
+  TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
     const NrcSetting own = setting(ensemble);
-    Course course = common_.course(ensemble, /*own_batch=*/64, own.epochs);
-    course.decay = own.decay;
+    TrainingSchedule schedule = common_.schedule(ensemble, /*own_batch=*/64, own.epochs);
+    schedule.decay = own.decay;
     // As many as it would be anyway; said here because the neighbours change at half of them.
-    course.steps = course.rounds * batches_per_epoch(pictures, course.batch);
-    return course;
+    schedule.steps = schedule.rounds * batches_per_epoch(pictures, schedule.batch);
+    return schedule;
   }
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
-                                                 const Course& course) override {
+                                                 const TrainingSchedule& schedule) override {
     const NrcSetting own = setting(ensemble);
     SgdOptions sgd;
     // The released code's decaying schedule sets the weight decay, too.
@@ -157,8 +158,8 @@ class Nrc : public LearnedMethod {
                      {source.bottleneck_parameters(), head},
                      {source.classifier_parameters(), head}},
                     sgd);
-      const NeighbourSchedule schedule{own.first, own.later, course.steps};
-      all.push_back(std::make_unique<NrcLearner>(source, all.size(), images, course, schedule, options_.self,
+      const NeighbourSchedule neighbours{own.first, own.later, schedule.steps};
+      all.push_back(std::make_unique<NrcLearner>(source, all.size(), images, schedule, neighbours, options_.self,
                                                  std::move(optimiser)));
     }
     return all;

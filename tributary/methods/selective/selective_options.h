@@ -9,7 +9,7 @@
 #include "tributary/adapt/prototypes.h"
 #include "tributary/adapt/selection.h"
 #include "tributary/base/options.h"
-#include "tributary/train/batches.h"
+#include "tributary/train/augmentation.h"
 #include "tributary/train/precision.h"
 #include "tributary/train/sgd.h"
 

@@ -7,6 +7,7 @@
 #include "tributary/adapt/information.h"
 #include "tributary/checkpoint/checkpoint.h"
 #include "tributary/model/backbone.h"
+#include "tributary/model/ensemble_pass.h"
 #include "tributary/model/layered_source.h"
 
 namespace tributary {
@@ -57,15 +58,16 @@ Tensor joined(const Passes& passes) {
 }
 
 // Without BatchNorm the backbone treats every picture by itself, so that its passes can be one. That is faster for
-// small networks on a CPU; on a GPU launches cost nothing in a recorded step, and large networks want the memory.
+// small networks on a CPU; on a GPU launches cost nothing in a captured step, and large networks want the memory.
 bool passes_at_once(SourceModel& source) {
-  return !source.sharding().comm && source.device().is_cpu() && source.layered() &&
+  return !source.sharding().active() && source.device().is_cpu() && source.layered() &&
          source.layered()->network().batch_norms().empty() && !architecture(source.info().architecture).photographs;
 }
 
-// F of every pass, from one through `session`, the pictures of all; `noise_of(pass)` has the masks of each.
+// The backbone's features of every pass, computed in one pass over `joined_passes`, the pictures of all of them.
+// `noise_of(pass)` has the dropout masks of each.
 template <class NoiseOf>
-std::map<StepPass, Tensor> backbone_at_once(LayeredSource& source, const Passes& passes, const Tensor& session,
+std::map<StepPass, Tensor> backbone_at_once(LayeredSource& source, const Passes& passes, const Tensor& joined_passes,
                                             const NoiseOf& noise_of) {
   std::vector<DropoutStream::Part> parts;
   std::vector<int64_t> counts;
@@ -73,8 +75,8 @@ std::map<StepPass, Tensor> backbone_at_once(LayeredSource& source, const Passes&
     parts.push_back({&noise_of(pass), x.size(0)});
     counts.push_back(x.size(0));
   }
-  DropoutStream dropout_stream(parts, session.device());
-  const std::vector<Tensor> split = source.backbone_features(session, &dropout_stream).split_with_sizes(counts);
+  DropoutStream dropout_stream(parts, joined_passes.device());
+  const std::vector<Tensor> split = source.backbone_features(joined_passes, &dropout_stream).split_with_sizes(counts);
   std::map<StepPass, Tensor> features;
   for (size_t i = 0; i < passes.size(); ++i) features[passes[i].first] = split[i];
   return features;
@@ -109,27 +111,30 @@ DropoutStream& SelectiveStep::noise_of(StepNoise& dropout_stream, int64_t j, Ste
   return dropout_stream[static_cast<size_t>(j) * std::size(kStepPasses) + static_cast<size_t>(pass)];
 }
 
-SelectiveStep::Flat SelectiveStep::flat_of(int64_t j, const StepBatch& batch, const Tensor& mixed,
-                                           const Tensor& session, StepNoise& dropout_stream) {
-  SourceModel& source = ensemble_.sources[j];
-  const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
-  const auto own_noise = [&](StepPass pass) -> DropoutStream& { return noise_of(dropout_stream, j, pass); };
-  Flat flat;
-  if (passes_at_once(source))
-    return backbone_at_once(*source.layered(), passes_of(batch, j, mixed), session, own_noise);
-  if (source.sharding().by == Sharding::By::kSources && !source.sharding().elsewhere())
-    for (const auto& [pass, x] : passes_of(batch, j, mixed))
-      flat[pass] = source.layered()->backbone_features_alone(x, &own_noise(pass));
+std::vector<SelectiveStep::Flat> SelectiveStep::divided_features(const StepBatch& batch,
+                                                                 const std::vector<Tensor>& mixed,
+                                                                 StepNoise& dropout_stream) {
+  std::vector<Flat> flat(mixed.size());
+  if (!ensemble_.by_sources()) return flat;
+  std::vector<std::vector<BackbonePass>> passes(mixed.size());
+  for (size_t j = 0; j < mixed.size(); ++j)
+    for (const auto& [pass, x] : passes_of(batch, j, mixed[j]))
+      passes[j].push_back({x, &noise_of(dropout_stream, static_cast<int64_t>(j), pass)});
+  const auto features = divided_backbone_features(ensemble_, passes, branches_, is_mixed(options_.precision));
+  for (size_t j = 0; j < mixed.size(); ++j) {
+    const Passes own = passes_of(batch, j, mixed[j]);
+    for (size_t i = 0; i < features[j].size(); ++i) flat[j][own[i].first] = features[j][i];
+  }
   return flat;
 }
 
-void SelectiveStep::exchange(int64_t j, const StepBatch& batch, const Tensor& mixed, Flat& flat,
-                             StepNoise& dropout_stream) {
+SelectiveStep::Flat SelectiveStep::features_at_once(int64_t j, const StepBatch& batch, const Tensor& mixed,
+                                                    const Tensor& joined_passes, StepNoise& dropout_stream) {
   SourceModel& source = ensemble_.sources[j];
-  if (source.sharding().by != Sharding::By::kSources) return;
+  if (!passes_at_once(source)) return {};
   const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
-  for (const auto& [pass, x] : passes_of(batch, j, mixed))
-    flat[pass] = source.layered()->exchange(flat[pass], x, &noise_of(dropout_stream, j, pass));
+  const auto own_noise = [&](StepPass pass) -> DropoutStream& { return noise_of(dropout_stream, j, pass); };
+  return backbone_at_once(*source.layered(), passes_of(batch, j, mixed), joined_passes, own_noise);
 }
 
 SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Flat& flat,
@@ -183,23 +188,19 @@ StepLosses SelectiveStep::accumulate(const StepBatch& batch, const Random& strea
 
 StepLosses SelectiveStep::accumulate(const StepBatch& batch, StepNoise& dropout_stream) {
   optimiser_.zero_gradients();
-  std::vector<Tensor> mixed(batch.confident.size()), session(batch.confident.size());
+  std::vector<Tensor> mixed(batch.confident.size()), joined_passes(batch.confident.size());
   if (options_.mixup)
     mixed = of_views(batch.confident, [&](size_t j) { return mix(batch.confident[j], batch.mixing); });
   if (std::any_of(ensemble_.sources.begin(), ensemble_.sources.end(), passes_at_once))
-    session = of_views(batch.confident, [&](size_t j) { return joined(passes_of(batch, j, mixed[j])); });
+    joined_passes = of_views(batch.confident, [&](size_t j) { return joined(passes_of(batch, j, mixed[j])); });
   std::vector<Source> sources(mixed.size());
-  std::vector<Flat> flat(mixed.size());
   const auto each_source = [&](const auto& work) {
     for (int64_t j = 0; j < ensemble_.size(); ++j) branches_.run(j, [&] { work(j); });
     branches_.join();
   };
-  if (ensemble_.by_sources()) {
-    each_source([&](int64_t j) { flat[j] = flat_of(j, batch, mixed[j], session[j], dropout_stream); });
-    for (int64_t j = 0; j < ensemble_.size(); ++j) exchange(j, batch, mixed[j], flat[j], dropout_stream);
-  }
+  std::vector<Flat> flat = divided_features(batch, mixed, dropout_stream);
   each_source([&](int64_t j) {
-    if (flat[j].empty()) flat[j] = flat_of(j, batch, mixed[j], session[j], dropout_stream);
+    if (flat[j].empty()) flat[j] = features_at_once(j, batch, mixed[j], joined_passes[j], dropout_stream);
     sources[j] = forward(j, batch, mixed[j], flat[j], dropout_stream);
   });
 

@@ -57,14 +57,14 @@ class SelectiveStep {
 
  private:
   struct Source;
-  using Flat = std::map<StepPass, Tensor>;  // F of every pass
+  using Flat = std::map<StepPass, Tensor>;  // the backbone's features, per pass
   DropoutStream& noise_of(StepNoise& dropout_stream, int64_t j, StepPass pass) const;
-  // F of all passes of source j where they are not taken one by one, else nothing. `session`: their batches in one,
-  // for a source whose passes are taken at once.
-  Flat flat_of(int64_t j, const StepBatch& batch, const Tensor& mixed, const Tensor& session,
-               StepNoise& dropout_stream);
-  // By sources: what every rank has of its own sources comes to all.
-  void exchange(int64_t j, const StepBatch& batch, const Tensor& mixed, Flat& flat, StepNoise& dropout_stream);
+  // Backbone features of all passes of every source that ranks divide by source; empty for the others.
+  std::vector<Flat> divided_features(const StepBatch& batch, const std::vector<Tensor>& mixed,
+                                     StepNoise& dropout_stream);
+  // Backbone features of all passes of source j, if they are computed in one pass over `joined_passes`; else empty.
+  Flat features_at_once(int64_t j, const StepBatch& batch, const Tensor& mixed, const Tensor& joined_passes,
+                        StepNoise& dropout_stream);
   Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Flat& flat, StepNoise& dropout_stream);
 
   Ensemble& ensemble_;

@@ -35,11 +35,8 @@ void score_target(TargetState& state, const SelectiveOptions& options) {
                     : state.probabilities;
 }
 
-// Every rank computes the state for itself. On a GPU the order of sums may differ, and with it the selection.
 void synchronise_state(const TargetState& state, const Ensemble& ensemble) {
-  if (!ensemble.comm() || state.score.is_cpu()) return;
-  broadcast_state(*ensemble.comm(),
-                  {{"weights", state.weights}, {"probabilities", state.probabilities}, {"score", state.score}});
+  ensemble.synchronise({{"weights", state.weights}, {"probabilities", state.probabilities}, {"score", state.score}});
 }
 
 // Prototype posteriors of every source. `label_of(j)` gives the labels its prototypes are made of.

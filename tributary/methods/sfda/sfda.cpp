@@ -13,6 +13,8 @@
 #include "tributary/methods/baselines.h"
 #include "tributary/methods/sfda/prototype_memory.h"
 #include "tributary/model/layered_source.h"
+#include "tributary/train/sampler.h"
+#include "tributary/train/sequential_batches.h"
 #include "tributary/train/sgd.h"
 
 namespace tributary {
@@ -43,13 +45,14 @@ struct SfdaPlan {
 
 class SfdaLearner : public Learner {
  public:
-  SfdaLearner(SourceModel& source, size_t index, const DeviceImages& images, const Course& course, const SfdaPlan& plan)
+  SfdaLearner(SourceModel& source, size_t index, const DeviceImages& images, const TrainingSchedule& schedule,
+              const SfdaPlan& plan)
       : source_(source),
         first_(twin_of(source)),
         second_head_(twin_of(source)),
         index_(index),
         images_(images),
-        course_(course),
+        schedule_(schedule),
         options_(plan.options),
         memory_(static_cast<int64_t>(source.info().classes.size()), plan.options.prototypes,
                 source.layered()->backbone_width(), source.device()),
@@ -92,7 +95,7 @@ class SfdaLearner : public Learner {
     torch::NoGradGuard no_grad;
     std::vector<Tensor> features, probabilities;
     const auto look = [&](const Tensor& pixels, DropoutStream* dropout_stream) {
-      const MixedPrecision precision(is_mixed(course_.precision), images_.device());
+      const MixedPrecision precision(is_mixed(schedule_.precision), images_.device());
       const Tensor flat = own().backbone_features(normalise(pixels, source_.info().normalisation), dropout_stream);
       features.push_back(flat.to(torch::kFloat32));
       const Tensor logits = source_.classify(own().bottleneck_features(flat, dropout_stream));
@@ -108,7 +111,7 @@ class SfdaLearner : public Learner {
   Tensor step(const TargetBatch& batch) override {
     Tensor flat, seen, source_labels, source_logits, target_logits;
     {
-      const MixedPrecision precision(is_mixed(course_.precision), batch.pixels.device());
+      const MixedPrecision precision(is_mixed(schedule_.precision), batch.pixels.device());
       const Tensor x = normalise(batch.pixels, source_.info().normalisation);
       {
         torch::NoGradGuard no_grad;
@@ -122,8 +125,8 @@ class SfdaLearner : public Learner {
       source_logits = second_head_.classify(phi).to(torch::kFloat32);
     }
     const PrototypeLabels labels = prototype_labels(options_.memory_training ? flat : seen, memory_);
-    const MemoryLosses losses =
-        memory_losses(source_logits, source_labels, target_logits, labels, memory_trust(batch.progress, course_.steps));
+    const MemoryLosses losses = memory_losses(source_logits, source_labels, target_logits, labels,
+                                              memory_trust(batch.progress, schedule_.steps));
     optimiser_.zero_gradients();
     losses.total.backward();
     optimiser_.step(batch.rate_factor);
@@ -148,15 +151,15 @@ class SfdaLearner : public Learner {
   // running statistics move too.
   template <typename Look>
   void training_sweep(uint64_t number, Look look) {
-    const int64_t size = std::min(course_.batch, images_.size());
+    const int64_t size = std::min(schedule_.batch, images_.size());
     const auto stream = [&](Purpose purpose, uint64_t part) {
-      return Random(course_.seed, purpose, {index_, number, part});
+      return Random(schedule_.seed, purpose, {index_, number, part});
     };
     Sampler sampler(torch::arange(images_.size()), size, stream(Purpose::kShuffle, 0));
     for (int64_t i = 0; i < images_.size() / size; ++i) {
       const auto part = static_cast<uint64_t>(i);
       DropoutStream dropout_stream(stream(Purpose::kDropout, part), images_.device());
-      look(images_.augmented(sampler.next(), course_.augmentation, stream(Purpose::kAugment, part)), &dropout_stream);
+      look(images_.augmented(sampler.next(), schedule_.augmentation, stream(Purpose::kAugment, part)), &dropout_stream);
     }
   }
 
@@ -165,7 +168,7 @@ class SfdaLearner : public Learner {
   SourceModel second_head_;  // H_s2t; its backbone is not used
   uint64_t index_;
   const DeviceImages& images_;
-  const Course& course_;
+  const TrainingSchedule& schedule_;
   SfdaOptions options_;
   PrototypeMemory memory_;
   Sgd optimiser_;
@@ -178,24 +181,25 @@ class Sfda : public LearnedMethod {
   Sfda(const BaselineOptions& common, const SfdaOptions& options) : common_(common), options_(options) {}
 
  protected:
-  Course course(const Ensemble& ensemble, int64_t pictures) const override {
-    Course course = common_.course(ensemble, /*own_batch=*/for_photographs(ensemble) ? 32 : 64, /*own_epochs=*/15);
-    course.whole_batches = true;
-    course.first_step = 0;
-    course.steps = options_.steps > 0   ? options_.steps
-                   : common_.epochs > 0 ? common_.epochs * batches(course, pictures)
-                   : is_large()         ? 20000
-                                        : 5000;
-    return course;
+  TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
+    TrainingSchedule schedule =
+        common_.schedule(ensemble, /*own_batch=*/for_photographs(ensemble) ? 32 : 64, /*own_epochs=*/15);
+    schedule.whole_batches = true;
+    schedule.first_step = 0;
+    schedule.steps = options_.steps > 0   ? options_.steps
+                     : common_.epochs > 0 ? common_.epochs * batches(schedule, pictures)
+                     : is_large()         ? 20000
+                                          : 5000;
+    return schedule;
   }
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
-                                                 const Course& course) override {
+                                                 const TrainingSchedule& schedule) override {
     const bool photographs = for_photographs(ensemble);
     SfdaPlan plan{options_, common_.backbone_rate(photographs ? 1e-4 : 1e-3), common_.bottleneck_rate(1e-3)};
     plan.options.freeze_stem = options_.freeze_stem && photographs;
     if (plan.options.refresh == 0)
-      plan.options.refresh = is_large() ? std::max<int64_t>(100, batches(course, images.size())) : 100;
+      plan.options.refresh = is_large() ? std::max<int64_t>(100, batches(schedule, images.size())) : 100;
     if (plan.options.prototypes == 0) plan.options.prototypes = is_large() ? 20 : 100;
     if (ensemble.classes().size() < 2) input_error("sfda compares the best class with the second; there is only one");
     std::vector<std::unique_ptr<Learner>> all;
@@ -203,15 +207,15 @@ class Sfda : public LearnedMethod {
       if (!source.layered())
         input_error("sfda needs sources of our own layers, for the features of their backbones; {} is TorchScript",
                     source.info().name);
-      all.push_back(std::make_unique<SfdaLearner>(source, all.size(), images, course, plan));
+      all.push_back(std::make_unique<SfdaLearner>(source, all.size(), images, schedule, plan));
     }
     return all;
   }
 
  private:
   // Whole ones in a pass.
-  static int64_t batches(const Course& course, int64_t pictures) {
-    return std::max<int64_t>(1, pictures / course.batch);
+  static int64_t batches(const TrainingSchedule& schedule, int64_t pictures) {
+    return std::max<int64_t>(1, pictures / schedule.batch);
   }
   // DomainNet has a hundred thousand pictures and 345 classes and needs a smaller memory, rebuilt less often.
   bool is_large() const { return common_.benchmark.starts_with("domainnet"); }

@@ -69,12 +69,12 @@ class Shot : public LearnedMethod {
   Shot(const BaselineOptions& common, const ShotOptions& options) : common_(common), options_(options) {}
 
  protected:
-  Course course(const Ensemble& ensemble, int64_t) const override {
-    return common_.course(ensemble, /*own_batch=*/64, /*own_epochs=*/for_photographs(ensemble) ? 15 : 30);
+  TrainingSchedule schedule(const Ensemble& ensemble, int64_t) const override {
+    return common_.schedule(ensemble, /*own_batch=*/64, /*own_epochs=*/for_photographs(ensemble) ? 15 : 30);
   }
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
-                                                 const Course& course) override {
+                                                 const TrainingSchedule& schedule) override {
     const bool photographs = for_photographs(ensemble);
     const double beta = options_.beta >= 0 ? options_.beta : photographs ? 0.3 : 0.1;
     std::vector<std::unique_ptr<Learner>> all;
@@ -82,7 +82,7 @@ class Shot : public LearnedMethod {
       Sgd optimiser({{source.backbone_parameters(), common_.backbone_rate(photographs ? 1e-3 : 1e-2)},
                      {source.bottleneck_parameters(), common_.bottleneck_rate(1e-2)}},
                     {});
-      all.push_back(std::make_unique<ShotLearner>(source, all.size(), images.size(), beta, is_mixed(course.precision),
+      all.push_back(std::make_unique<ShotLearner>(source, all.size(), images.size(), beta, is_mixed(schedule.precision),
                                                   std::move(optimiser)));
     }
     return all;

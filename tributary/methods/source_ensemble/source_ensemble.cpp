@@ -10,12 +10,14 @@ class SourceEnsemble : public LearnedMethod {
   SourceEnsemble(const BaselineOptions& common, Combination rule) : common_(common), rule_(rule) {}
 
  protected:
-  Course course(const Ensemble& ensemble, int64_t) const override {
-    Course none = common_.course(ensemble, 64, 0);
+  TrainingSchedule schedule(const Ensemble& ensemble, int64_t) const override {
+    TrainingSchedule none = common_.schedule(ensemble, 64, 0);
     none.rounds = 0;
     return none;
   }
-  std::vector<std::unique_ptr<Learner>> learners(Ensemble&, const DeviceImages&, const Course&) override { return {}; }
+  std::vector<std::unique_ptr<Learner>> learners(Ensemble&, const DeviceImages&, const TrainingSchedule&) override {
+    return {};
+  }
   Mixture mixture() const override { return {rule_, {}}; }
 
  private:
