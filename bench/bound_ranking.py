@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Says whether the bias of the bound orders the rounds of a run as the true error does.
+"""Measures whether the bias of the bound ranks the rounds of a run like the true error.
 
     bench/bound_ranking.py [--seeds 2] [--rounds 10] [--pictures 600] [--work WORK]
 
-Sources are trained on the drawn digits, and every digit domain in turn is adapted to without labels. Then, with the
-target's labels, every pair of neighbouring rounds with different errors is looked at: does what is said to be smaller
-go with the smaller error? Said by the bias of Eq. 2 without labels, by the bias with the exact mismatch, by each of the
-two divergences, and by the mere number of the round, as if every round were better than the one before.
+Sources are trained on the generated digits and adapted without labels to each domain in turn. Then, for every pair of
+consecutive rounds with different errors, the script checks whether a smaller estimate goes with the smaller error. The
+estimates are the bias of Eq. 2 without labels, the bias with the exact mismatch, each of the two divergences, and, as a
+baseline, the round number, as if every round were better than the previous one.
 """
 import argparse
 import json
@@ -14,18 +14,18 @@ import pathlib
 import subprocess
 
 DOMAINS = ["handwriting", "postal", "textured", "signs", "street"]
-JUDGES = {
+ESTIMATES = {
     "bias": lambda round: round["bias"],
     "bias, exact mismatch": lambda round: round["sum_exact"] - round["variance"],
     "mismatch": lambda round: round["mismatch"],
     "exact mismatch": lambda round: round["mismatch_exact"],
     "misalignment": lambda round: round["misalignment_cap" if round["misalignment"] is None else "misalignment"],
-    "number of the round": lambda round: -round["round"],
+    "round number": lambda round: -round["round"],
 }
 
 
 def bound_of_run(options, target, seed):
-    """The rounds of one adaptation, each with the terms of its bound and its error."""
+    """The rounds of one adaptation with the terms of the bound and the error."""
     data = options.work / "data" / target / "train-images.idx"
     run = options.work / "bound" / f"{target}-seed{seed}"
     sources = [part for source in DOMAINS if source != target
@@ -49,19 +49,19 @@ def main():
     subprocess.run([options.binary, "bench", "digits", "--methods", "source-ens", "--seeds", str(options.seeds),
                     "--pictures", str(options.pictures), "--source-epochs", "20", "--threads", "1", "--out", options.work],
                    check=True, stdout=subprocess.DEVNULL)
-    right = dict.fromkeys(JUDGES, 0)
+    correct = dict.fromkeys(ESTIMATES, 0)
     pairs = 0
     for seed in range(options.seeds):
         for target in DOMAINS:
             rounds = bound_of_run(options, target, seed)
-            of_run = [pair for pair in zip(rounds, rounds[1:]) if pair[0]["error"] != pair[1]["error"]]
-            pairs += len(of_run)
-            for name, judge in JUDGES.items():
-                right[name] += sum((judge(a) - judge(b)) * (a["error"] - b["error"]) > 0 for a, b in of_run)
-            print(f"{target}, seed {seed}: {len(of_run)} pairs, error {rounds[0]['error']:.3f} to "
+            run_pairs = [pair for pair in zip(rounds, rounds[1:]) if pair[0]["error"] != pair[1]["error"]]
+            pairs += len(run_pairs)
+            for name, estimate in ESTIMATES.items():
+                correct[name] += sum((estimate(a) - estimate(b)) * (a["error"] - b["error"]) > 0 for a, b in run_pairs)
+            print(f"{target}, seed {seed}: {len(run_pairs)} pairs, error {rounds[0]['error']:.3f} to "
                   f"{rounds[-1]['error']:.3f}", flush=True)
     print(f"\n| ordered by | pairs of {pairs} | share |\n|---|---|---|")
-    for name, count in right.items():
+    for name, count in correct.items():
         print(f"| {name} | {count} | {100 * count / pairs:.0f} % |")
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The same training step here and in PyTorch, interleaved on one machine.
+"""Compares the speed of one training step with PyTorch, interleaved on one machine.
 
     bench/compare_step.py [--repeats 5] [--steps 10] [--threads 2]
 
 Prints pictures per second (three batches through every source, forward and backward) of the median repeat, and the
-ratio to PyTorch's channels-last and default layouts, taken repeat by repeat.
+median over the repeats of the ratio to PyTorch's channels-last and default layouts.
 """
 import argparse
 import pathlib
@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Server:
-    """A process that waits, and times its steps when told to."""
+    """A process that times its steps on request."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -65,7 +65,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--python", default="/usr/bin/python3", help="one that imports torch")
+    parser.add_argument("--python", default="/usr/bin/python3", help="interpreter with torch")
     options = parser.parse_args()
     print("| network | ours, pictures/s | PyTorch channels-last | PyTorch default | ours / channels-last | "
           "ours / default |\n|---|---:|---:|---:|---:|---:|", flush=True)

@@ -1,8 +1,9 @@
-// How near the estimate of a divergence (bound/divergence.h) comes to the truth, for pairs of Gaussians whose
-// divergence is known in closed form and for parts of a clustered set chosen with a known probability. The tables of
-// docs/bound.md:
+// Measures the accuracy of the divergence estimate (bound/divergence.h): the tables of docs/bound.md.
 //
-//   divergence_accuracy [samples a set] [repeats] [pairs|clusters]
+//   divergence_accuracy [samples per set] [repeats] [pairs|clusters]
+//
+// Uses pairs of Gaussians, whose divergence is known in closed form, and subsets of a clustered set that are drawn with
+// known probability.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -37,7 +38,7 @@ double divergence_of(const Gaussian& p, const Gaussian& q) {
   return gaussian_divergence(p.mean, p.covariance(), q.mean, q.covariance());
 }
 
-// q changed by `amount` in the way of `change`.
+// Changes q by `amount` in the given way.
 Gaussian changed(const Gaussian& q, const std::string& change, double amount) {
   const int64_t d = q.mean.size(0);
   Gaussian p = q;
@@ -49,12 +50,13 @@ Gaussian changed(const Gaussian& q, const std::string& change, double amount) {
     p.root = q.root.clone();
     p.root.select(1, 0).mul_(std::exp(-amount));
   } else {  // all directions
-    const Tensor dropout_stream = normals(d, d, Random(77)) / std::sqrt(static_cast<double>(d));
-    p.root = q.root.matmul(at::matrix_exp(amount * (dropout_stream + dropout_stream.t()) / 2));
+    const Tensor noise = normals(d, d, Random(77)) / std::sqrt(static_cast<double>(d));
+    p.root = q.root.matmul(at::matrix_exp(amount * (noise + noise.t()) / 2));
   }
   return p;
 }
 
+// Changes q so that the divergence is `nats`.
 Gaussian changed_by(const Gaussian& q, const std::string& change, double nats) {
   double low = 0, high = 8;
   for (int i = 0; i < 50; ++i) {
@@ -104,14 +106,15 @@ void gaussian_pairs(int64_t samples, uint64_t repeats) {
   }
 }
 
-// Ten clusters in 50 dimensions, of which 12 tell them apart, as principal components would have it.
+// Ten clusters in 50 dimensions that differ in 12 of them, like principal components of features.
 struct Clusters {
-  Tensor features, label, distance;  // distance [n, 10] to the centres
+  Tensor features, label;  // [n, 50], [n]
+  Tensor distance;         // [n, 10], to the centres
 
   Clusters(int64_t n, uint64_t seed) {
-    constexpr int64_t kWidth = 50, kTold = 12, kClasses = 10;
+    constexpr int64_t kWidth = 50, kInformative = 12, kClasses = 10;
     Tensor centre = torch::zeros({kClasses, kWidth}, torch::kFloat64);
-    centre.narrow(1, 0, kTold).copy_(normals(kClasses, kTold, Random(5)) * 2.1);
+    centre.narrow(1, 0, kInformative).copy_(normals(kClasses, kInformative, Random(5)) * 2.1);
     Random random(seed);
     std::vector<int64_t> own;
     for (int64_t i = 0; i < n; ++i) own.push_back(random.below(kClasses));
@@ -122,7 +125,7 @@ struct Clusters {
   }
 };
 
-void parts_of_clusters(int64_t samples, uint64_t repeats) {
+void cluster_subsets(int64_t samples, uint64_t repeats) {
   for (const std::string by : {"margin", "radius", "class"})
     for (const double sharpness : {1.0, 3.0, 1000.0}) {
       Measured with, without;
@@ -136,7 +139,7 @@ void parts_of_clusters(int64_t samples, uint64_t repeats) {
           score = (score - score.mean()) / score.std();
           return (sharpness * (score + 0.5)).sigmoid();
         };
-        const Tensor pi = probability(Clusters(50000, 1000));  // enough for the truth
+        const Tensor pi = probability(Clusters(50000, 1000));  // a large set, for the true value
         const double share = pi.mean().item<double>();
         truth = ((pi * pi.clamp_min(1e-300).log()).mean() / share).item<double>() - std::log(share);
         cap = -std::log(share);
@@ -160,8 +163,8 @@ int main(int argc, char** argv) {
   const int64_t samples = argc > 1 ? std::atoll(argv[1]) : 4000;
   const uint64_t repeats = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 5;
   const std::string which = argc > 3 ? argv[3] : "both";
-  fmt::print("| case | D | cap | estimate | held out | off by | CPU s |\n|---|---|---|---|---|---|---|\n");
+  fmt::print("| case | D | cap | estimate | held out | error | CPU s |\n|---|---|---|---|---|---|---|\n");
   if (which != "clusters") tributary::gaussian_pairs(samples, repeats);
-  if (which != "pairs") tributary::parts_of_clusters(samples, repeats);
+  if (which != "pairs") tributary::cluster_subsets(samples, repeats);
   return 0;
 }

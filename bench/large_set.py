@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Adapts to more pictures than fit in memory, on the CPU, and says how much memory that took.
+"""Measures the memory of adapting to more pictures than fit in memory, on the CPU.
 
     bench/large_set.py --pictures FOLDER [--count 100000] [--memory 1] [--work WORK]
 
-FOLDER holds class folders of JPEGs; a list names them again and again until there are --count. Two small sources (lenet
-on the middle of pictures of 256 x 256) are trained on them for one epoch, then one round of adaptation runs with at most
---memory GiB of decoded pictures: the set itself would take count x 196,608 bytes. Prints the most memory that
-`tributary adapt` had, in GiB, and its seconds.
+FOLDER holds class folders of JPEGs; a list repeats them until there are --count. Two small sources (lenet on a centre
+crop of pictures of 256x256) are trained on them for one epoch. Then one round of adaptation runs with at most --memory
+GiB of decoded pictures; the whole set would take count x 196,608 bytes. Prints the peak memory of `tributary adapt` in
+GiB and its seconds.
 """
 import argparse
 import json
@@ -43,7 +43,7 @@ def main():
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         summary = json.loads(done.stdout)
         print(f"{summary['pictures']:,} pictures, {summary['pictures'] * 196608 / 2**30:.1f} GiB decoded: "
-              f"{peak / 2**20:.2f} GiB at most (training the sources {before / 2**20:.2f}), {summary['seconds']:.0f} s")
+              f"{peak / 2**20:.2f} GiB peak (training the sources {before / 2**20:.2f}), {summary['seconds']:.0f} s")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Adapts to a large number of small pictures in tar shards, on the CPU, and says how much memory that took.
+"""Measures the memory of adapting to many small pictures in tar shards, on the CPU.
 
     bench/many_pictures.py [--pictures 200000] [--memory 0.25] [--work WORK]
 
-Draws JPEGs of 32 x 32, every one another: a bar pattern for each of ten classes in random colours, thickness and place,
-over noise. They go into shards as WebDataset has them. Two small sources (lenet) are trained on a few of them for one
-epoch, then one round of adaptation runs with at most --memory GiB of decoded pictures, which is less than the set needs
-(count x 3,072 bytes) from 90,000 pictures on. Prints the most memory that `tributary adapt` had, in GiB, its seconds and how
-long it waited for pictures. Needs python3-numpy and python3-pil.
+Generates distinct JPEGs of 32x32: a bar pattern per class with random colours, thickness and position, over noise. They
+are written to WebDataset shards. Two small sources (lenet) are trained on a few of them for one epoch. Then one round
+of adaptation runs with at most --memory GiB of decoded pictures, which is less than the set needs (count x 3,072 bytes)
+from 90,000 pictures on. Prints the peak memory of `tributary adapt` in GiB, its seconds and the time it waited for
+pictures. Needs python3-numpy and python3-pil.
 """
 import argparse
 import io
@@ -26,17 +26,17 @@ from PIL import Image
 
 CLASSES = 10
 SIDE = 32
-A_SHARD = 10000
-TARGET_GIB = 3
+SHARD_SIZE = 10000
+LIMIT_GIB = 3
 
 
 def picture(number):
-    """The JPEG of a picture and its class: which of the ten pairs out of five bars it shows."""
+    """A JPEG and its class, which is one of the ten pairs out of five bars."""
     draw = numpy.random.default_rng(number)
     label = number % CLASSES
     pairs = [(i, j) for i in range(5) for j in range(i)]
-    paper, ink = draw.integers(0, 110, 3), draw.integers(146, 256, 3)
-    pixels = paper + draw.integers(-20, 21, (SIDE, SIDE, 3))
+    background, ink = draw.integers(0, 110, 3), draw.integers(146, 256, 3)
+    pixels = background + draw.integers(-20, 21, (SIDE, SIDE, 3))
     thick, x, y = draw.integers(2, 5), draw.integers(2, 8), draw.integers(0, 4)
     for bar in pairs[label]:
         top = y + 6 * bar
@@ -61,8 +61,8 @@ def write_shard(task):
 def write_shards(folder, begin, end):
     """Writes a folder of shards, on all cores."""
     folder.mkdir(parents=True)
-    tasks = [(folder / f"{folder.name}-{i:06}.tar", first, min(first + A_SHARD, end))
-             for i, first in enumerate(range(begin, end, A_SHARD))]
+    tasks = [(folder / f"{folder.name}-{i:06}.tar", first, min(first + SHARD_SIZE, end))
+             for i, first in enumerate(range(begin, end, SHARD_SIZE))]
     with multiprocessing.Pool() as pool:
         pool.map(write_shard, tasks, chunksize=1)
 
@@ -80,7 +80,7 @@ def main():
         write_shards(work / "target", 0, options.pictures)
         sources = []
         for seed in (0, 1):
-            # Pictures of their own: numbers that the target does not have.
+            # Numbers outside of the target set, so that sources have other pictures.
             begin = options.pictures + 2000 * seed
             write_shards(work / f"source-{seed}", begin, begin + 2000)
             sources += ["--source", str(work / f"{seed}.safetensors")]
@@ -93,15 +93,15 @@ def main():
                                "--inner-epochs", "1", "--weight-steps", "50", "--batch", "256", "--device", "cpu",
                                "--memory", str(options.memory), "--run", work / "run", "--json"],
                               check=True, stdout=subprocess.PIPE, text=True)
-        # Of all children so far: `adapt` alone where it is above what came before.
+        # Maximum over all children so far; it is that of `adapt` if it exceeds `before`.
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         summary = json.loads(done.stdout)
         waiting = summary["waiting_seconds"]
         print(f"{summary['pictures']:,} pictures, {summary['pictures'] * 3 * SIDE**2 / 2**30:.2f} GiB decoded, at most "
-              f"{options.memory:g} GiB kept: {peak / 2**20:.2f} GiB at most (before it {before / 2**20:.2f}), "
+              f"{options.memory:g} GiB in memory: {peak / 2**20:.2f} GiB peak (before it {before / 2**20:.2f}), "
               f"{summary['seconds']:.0f} s, of which {waiting:.1f} s waiting for pictures")
-        if peak / 2**20 > TARGET_GIB:
-            sys.exit(f"more than the {TARGET_GIB} GiB that are allowed")
+        if peak / 2**20 > LIMIT_GIB:
+            sys.exit(f"many_pictures.py: peak memory exceeds the limit of {LIMIT_GIB} GiB")
 
 
 if __name__ == "__main__":

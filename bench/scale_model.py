@@ -2,51 +2,52 @@
 """Predicts time, memory and traffic of selective self-training on DomainNet and on 100 million pictures.
 
     bench/scale_model.py                        prints the tables of docs/scale.md
-    bench/scale_model.py --write docs/scale.md  puts them there
-    bench/scale_model.py --check docs/scale.md  ends with 1 where the page says something else
+    bench/scale_model.py --write docs/scale.md  writes them to the page
+    bench/scale_model.py --check docs/scale.md  exits with 1 if the page differs
 
-Everything follows from the figures at the top: MEASURED ones name their command, ASSUMED ones are a stated network that
-nobody has measured yet, and the rest are properties of the method (tributary/methods/selective/selective_options.h) and of the data.
+All results follow from the constants at the top. MEASURED ones name their command, ASSUMED ones describe a network that
+has not been measured, and the rest are properties of the data and of the method
+(tributary/methods/selective/selective_options.h).
 """
 import argparse
 import math
 import pathlib
 import sys
 
-# MEASURED on one H200 (LibTorch 2.11, bfloat16, recorded steps):
+# MEASURED on one H200 (LibTorch 2.11, bfloat16, CUDA graphs):
 #   tributary bench speed --architecture resnet50 --sources 5 --batch B
-# Pictures a second of a training step by rows a pass; every picture counts once for every source and pass it goes through.
+# Pictures per second of a training step, by rows per pass; a picture counts once per source and pass.
 TRAINING_RATE = {4: 2430, 8: 3226, 16: 3949, 32: 4403}
-EVALUATION_RATE = 15076  # pictures a second through one source, the same command
-DECODING_RATE = 26765  # JPEGs a second on 16 threads, docs/performance.md
-COPY_BANDWIDTH = 4171e9  # bytes a second that a large copy reads and writes, docs/performance.md
-WEIGHT_STEP_SECONDS = 3.7 / (21 * 2000)  # of the domain weights where data is small: Office-31 in docs/performance.md
+EVALUATION_RATE = 15076  # pictures per second through one source, same command
+DECODING_RATE = 26765  # JPEGs per second on 16 threads, docs/performance.md
+COPY_BANDWIDTH = 4171e9  # bytes per second read and written by a large copy, docs/performance.md
+WEIGHT_STEP_SECONDS = 3.7 / (21 * 2000)  # of the domain weights on a small set: Office-31 in docs/performance.md
 GPU_BYTES = 139 * 2**30
 
 # ASSUMED: a node of eight GPUs, each with NVLink within the node and one adapter of 400 Gb/s to other nodes.
 NODE = 8
-NVLINK = 450e9  # bytes a second and GPU, one way
-ADAPTER = 50e9  # bytes a second and GPU, one way; all eight of a node work at once
-LATENCY = {1: 0.0, 8: 20e-6, 64: 40e-6}  # seconds of a sum or gather of a few kilobytes, by GPUs
+NVLINK = 450e9  # bytes per second and GPU, one way
+ADAPTER = 50e9  # bytes per second and GPU, one way; all eight of a node in parallel
+LATENCY = {1: 0.0, 8: 20e-6, 64: 40e-6}  # seconds of an all-reduce or all-gather of a few kilobytes, by number of GPUs
 
 # The method: docs/method.md, the defaults of SelectiveOptions and the paper's row for DomainNet.
 ROUNDS, INNER_EPOCHS, BATCH, PASSES, WEIGHT_STEPS = 10, 3, 32, 3, 2000
 SOURCES, CLASSES, FEATURES, BACKBONE = 5, 345, 256, 2048
-# N_0 / n depends on the data. This is the paper's own example (Office-31, D,W -> A).
+# N_0 / n depends on the data. This is the paper's example (Office-31, D,W -> A).
 FIRST_SHARE = 2112 / 2817
 
-# Pictures of the cleaned lists DOMAIN_train.txt and DOMAIN_test.txt together. NOT COUNTED here, since the lists are not at
-# hand: quoted, and only their sums, 409,832 + 176,743, were compared with a published figure.
+# Pictures of the cleaned lists DOMAIN_train.txt plus DOMAIN_test.txt. QUOTED, not counted; only their sums, 409,832 +
+# 176,743, were compared with a published number.
 DOMAINNET = {"clipart": 33525 + 14604, "infograph": 36023 + 15582, "painting": 50416 + 21850,
              "quickdraw": 120750 + 51750, "real": 120906 + 52041, "sketch": 48212 + 20916}
 LARGE = 100_000_000
 PICTURE_BYTES = 3 * 256 * 256  # decoded
-JPEG_BYTES = 3.68e9 / DOMAINNET["painting"]  # QUOTED: the size that a copy of the largest-filed domain is listed with
-HOST_BYTES = 32 + 64 + 6 * 8  # a picture: its name as a string with 64 characters, six indices or labels of 64 bits
+JPEG_BYTES = 3.68e9 / DOMAINNET["painting"]  # QUOTED: listed size of the domain with the largest files
+HOST_BYTES = 32 + 64 + 6 * 8  # per picture: a name of 64 characters, six indices or labels of 64 bits
 
 
 def resnet50():
-    """Of every convolution: parameters with its BatchNorm, channels and values that come out for one picture."""
+    """Per convolution: parameters including its BatchNorm, output channels, and output values per picture."""
     layers = [(7 * 7 * 3 * 64, 64, 112)]
     inputs = 64
     for stage, blocks in enumerate((3, 4, 6, 3)):
@@ -78,16 +79,16 @@ class Course:
         for number in range(1, ROUNDS + 1):
             confident = first + (pictures - first) * number // ROUNDS
             steps = INNER_EPOCHS * math.ceil(max(confident, pictures - confident) / batch)
-            passes = PASSES if confident < pictures else PASSES - 1  # nobody is unconfident in the last round
+            passes = PASSES if confident < pictures else PASSES - 1  # no sample is unconfident in the last round
             self.steps += steps
             self.seen += steps * batch * passes * SOURCES
-        self.full_steps = self.seen / (batch * PASSES * SOURCES)  # as if all had three passes
+        self.full_steps = self.seen / (batch * PASSES * SOURCES)  # in units of steps with three passes
 
     def evaluation(self, gpus):
         return (ROUNDS + 1) * self.pictures * SOURCES / EVALUATION_RATE / gpus
 
     def weights(self):
-        """Seconds of the domain weights, at least: logits twice and eight times [n, K] through memory a step."""
+        """Lower bound for the seconds of the domain weights: logits twice and eight times [n, K] per step."""
         moved = (2 * SOURCES + 8) * self.pictures * CLASSES * 4
         return (ROUNDS + 1) * WEIGHT_STEPS * max(WEIGHT_STEP_SECONDS, moved / COPY_BANDWIDTH)
 
@@ -98,12 +99,12 @@ class Course:
         return self.pictures * SOURCES * CLASSES * 4
 
     def state(self):
-        """Logits, posteriors, probabilities, scores and three matrices [n, K] of work on the prototypes."""
+        """Logits, posteriors, probabilities, scores and three [n, K] matrices for the prototypes."""
         return (2 * SOURCES + 5) * self.pictures * CLASSES * 4
 
 
 class Step:
-    """One training step of `gpus` GPUs, seconds and bytes."""
+    """Seconds and bytes of one training step on `gpus` GPUs."""
 
     def __init__(self, gpus, batch, by_sources=False):
         self.gpus, self.batch, self.by_sources = gpus, batch, by_sources
@@ -111,7 +112,7 @@ class Step:
         own = math.ceil(SOURCES / gpus) if by_sources else SOURCES
         self.compute = PASSES * self.rows * own / TRAINING_RATE[self.rows]
         wire = NVLINK if gpus <= NODE else min(NVLINK, ADAPTER * NODE)
-        around = 2 * (gpus - 1) / gpus  # of a sum's bytes each GPU sends in a ring
+        around = 2 * (gpus - 1) / gpus  # share of the bytes that each GPU sends in a ring all-reduce
         passes = PASSES * SOURCES
         if gpus == 1:
             self.norms = self.feature_bytes = self.gradient_bytes = self.norm_bytes = self.exposed = 0
@@ -124,7 +125,7 @@ class Step:
             self.norms = passes * 2 * len(LAYERS) * LATENCY[gpus] + self.norm_bytes / wire
             self.feature_bytes = passes * self.rows * BACKBONE * 4 * (gpus - 1)
             self.gradient_bytes = SOURCES * PARAMETERS * 4 * around
-            # A source's gradients travel while the next one's are computed: the last one's are waited for.
+            # Gradients of a source are reduced while those of the next are computed; the last reduction is exposed.
             self.exposed = self.gradient_bytes / wire / SOURCES + self.feature_bytes / wire + passes * LATENCY[gpus]
         self.sent = self.feature_bytes + self.gradient_bytes + self.norm_bytes
         self.best = max(self.compute, self.norms) + self.exposed
@@ -157,7 +158,7 @@ def single():
                      f"{course.weights() / 60:.1f}", hours(training + course.evaluation(1) + course.weights()),
                      gigabytes(course.features()), gigabytes(course.logits()), gigabytes(course.state()),
                      gigabytes(pictures * PICTURE_BYTES)])
-    return table(["target", "pictures", "steps", "training, h", "evaluation, min", "weights, min, at least", "in all, h",
+    return table(["target", "pictures", "steps", "training, h", "evaluation, min", "weights, min, lower bound", "total, h",
                   "features, GB", "logits, GB", "all [n, K], GB", "pictures, GB"], rows)
 
 
@@ -171,12 +172,12 @@ def steps():
         rows.append([name, str(step.rows), f"{step.compute * 1e3:.1f}", f"{step.norms * 1e3:.1f}", f"{step.exposed * 1e3:.1f}",
                      span(step.best, step.worst, lambda s: f"{s * 1e3:.0f}"), span(*speed, lambda s: f"{s:.1f}"),
                      f"{step.norm_bytes / 1e6:,.0f}", f"{step.feature_bytes / 1e6:,.1f}", f"{step.gradient_bytes / 1e6:,.0f}"])
-    return table(["GPUs", "rows a GPU and pass", "compute, ms", "BatchNorm's sums, ms", "waiting for the rest, ms", "step, ms",
-                  "times one GPU's pictures/s", "sent: BatchNorm, MB", "features, MB", "gradients, MB"], rows)
+    return table(["GPUs", "rows per GPU and pass", "compute, ms", "BatchNorm reductions, ms", "other exposed communication, ms", "step, ms",
+                  "speed-up in pictures/s", "sent: BatchNorm, MB", "features, MB", "gradients, MB"], rows)
 
 
 def whole(course, step):
-    """Seconds of an adaptation, at best and at worst."""
+    """Best-case and worst-case seconds of an adaptation."""
     rest = course.evaluation(step.gpus) + course.weights()
     return [course.full_steps * seconds + rest for seconds in (step.best, step.worst)]
 
@@ -187,14 +188,14 @@ def targets():
     rows, sums = [], [[0, 0] for _ in plans]
     for name, pictures in DOMAINNET.items():
         cells = []
-        for place, (step, batch) in enumerate(plans):
+        for column, (step, batch) in enumerate(plans):
             low, high = whole(Course(pictures, batch), step)
-            sums[place] = [sums[place][0] + low, sums[place][1] + high]
+            sums[column] = [sums[column][0] + low, sums[column][1] + high]
             cells.append(span(low, high, hours))
         rows.append([name, *cells])
-    rows.append(["all six, one after the other", *(span(low, high, hours) for low, high in sums)])
+    rows.append(["all six, sequentially", *(span(low, high, hours) for low, high in sums)])
     alone = [whole(Course(pictures), plans[0][0])[0] for pictures in DOMAINNET.values()]
-    rows.append(["all six, a GPU each", hours(max(alone)) + " on 6 GPUs", "", "", ""])
+    rows.append(["all six, one GPU each", hours(max(alone)) + " on 6 GPUs", "", "", ""])
     return table(["hours", "1 GPU", "5 GPUs, by sources", "8 GPUs, by rows", "64 GPUs, by rows, batch 256"], rows)
 
 
@@ -208,8 +209,8 @@ def large():
         rows.append([str(gpus), f"{BATCH * gpus:,}", span(low, high, lambda s: f"{s / 86400:.1f}"),
                      hours(course.evaluation(gpus)), hours(course.weights()), f"{read:,.0f}", gigabytes(read * JPEG_BYTES),
                      f"{read / DECODING_RATE * 16:,.0f}"])
-    return table(["GPUs", "batch", "training, days", "evaluation, h", "weights, h, if they fitted", "pictures read/s in evaluation",
-                  "GB/s of JPEGs", "threads that decode them"], rows)
+    return table(["GPUs", "batch", "training, days", "evaluation, h", "weights, h, if they fit", "pictures read/s in evaluation",
+                  "GB/s of JPEGs", "decoding threads"], rows)
 
 
 def memory():
@@ -227,7 +228,7 @@ def memory():
     most = (GPU_BYTES - fixed) / ((Course(1000).state() + Course(1000).features()) / 1000)
     without = (GPU_BYTES - fixed) / (Course(1000).state() / 1000)
     return table(["pictures", "parameters, momentum, gradients, GB", "activations, GB", "features, GB", "in bfloat16, GB",
-                  "all [n, K], GB", "GPU in all, GB", f"fits in {GPU_BYTES / 1e9:.0f} GB", "names and indices on the host, GB"],
+                  "all [n, K], GB", "GPU total, GB", f"fits in {GPU_BYTES / 1e9:.0f} GB", "names and indices on the host, GB"],
                  rows) + (f"\n\nOne GPU of {GPU_BYTES / 1e9:.0f} GB holds {most / 1e6:.1f} million pictures of {CLASSES} classes and "
                           f"{SOURCES} sources, and {without / 1e6:.1f} million with the features in a file.")
 
@@ -236,11 +237,11 @@ TABLES = {"single": single, "steps": steps, "targets": targets, "large": large, 
 
 
 def with_tables(page):
-    """The page with every table between its two marks made anew."""
+    """The page with all tables between their markers replaced."""
     for name, make in TABLES.items():
         begin, end = f"<!-- {name}: bench/scale_model.py -->\n", f"<!-- end of {name} -->"
         if page.count(begin) != 1 or page.count(end) != 1:
-            sys.exit(f"scale_model.py: the page has no place for the table {name}: {begin.strip()} and {end}")
+            sys.exit(f"scale_model.py: the page lacks the markers of table {name}: {begin.strip()} and {end}")
         before, rest = page.split(begin)
         page = before + begin + make() + "\n" + end + rest.split(end)[1]
     return page
@@ -256,7 +257,7 @@ def main():
     elif options.check:
         page = options.check.read_text()
         if with_tables(page) != page:
-            sys.exit(f"scale_model.py: {options.check} has other tables; write them again with --write {options.check}")
+            sys.exit(f"scale_model.py: the tables of {options.check} are outdated; update them with --write {options.check}")
     else:
         print("\n\n".join(f"{name}\n{make()}" for name, make in TABLES.items()))
 

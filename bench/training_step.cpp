@@ -1,9 +1,9 @@
-// Times one training step of selective self-training, batches gathered and normalised included.
+// Times one training step of selective self-training, including gathering and normalising the batches.
 //
 //   training_step ARCHITECTURE BATCH SOURCES STEPS THREADS
 //
-// Reads lines: "run" does STEPS steps and prints the median of their seconds, "quit" ends. bench/compare_step.py runs
-// it side by side with the same step in PyTorch.
+// Reads commands from standard input: "run" does STEPS steps and prints their median seconds, "quit" exits.
+// bench/compare_step.py alternates it with the same step in PyTorch.
 #include <algorithm>
 #include <chrono>
 #include <iostream>

@@ -1,13 +1,12 @@
-"""The speed of one adaptation training step as one writes it in PyTorch: what Tributary's own step is measured against.
+"""Baseline: the speed of one training step of adaptation in plain PyTorch.
 
     /usr/bin/python3 bench/training_step.py lenet --sources 2 --layout channels_last
 
-A step is everything between two batches of indices: gather and normalise the pictures, mix them, three passes through
-every source, the discriminator's step, all losses, backward, SGD. Prints pictures per second, 3 * batch * sources over
-the median time of a step.
+A step includes gathering and normalising the pictures, mixup, three passes through every source, the discriminator's
+step, all losses, backward and SGD. Prints pictures per second: 3 * batch * sources over the median time of a step.
 
-With --serve the process warms up and then waits: a line "run" on its standard input makes it do --steps steps and print
-the median seconds per step, "quit" ends it. Two programs can then be measured in turns on the same, noisy machine.
+With --serve the process warms up and then reads commands from standard input: "run" does --steps steps and prints the
+median seconds per step, "quit" exits. Two programs can thus be measured alternately on the same noisy machine.
 """
 import argparse
 import random
@@ -54,11 +53,11 @@ class Source(nn.Module):
 
 
 class Pictures:
-    """Random uint8 pictures in memory, handed out in shuffled, normalised batches without end."""
+    """Random uint8 pictures in memory; next() returns shuffled, normalised batches indefinitely."""
 
     def __init__(self, count, batch, layout):
-        # Channels-last pictures lie in memory as [n, H, W, C] and are seen as [n, C, H, W]: gathering copies whole
-        # pictures either way, and no step has to convert the layout.
+        # Channels-last pictures are stored as [n, H, W, C] and viewed as [n, C, H, W], so that no step has to convert
+        # the layout.
         shape = (count, 32, 32, 3) if layout == "channels_last" else (count, 3, 32, 32)
         self.pixels = torch.randint(0, 256, shape, dtype=torch.uint8)
         self.labels = torch.randint(0, CLASSES, (count,))
@@ -160,7 +159,7 @@ def serve(adaptation, steps):
         if command == "run":
             print(f"{adaptation.median_seconds(steps):.9f}", flush=True)
         elif command:
-            print(f"training_step.py: '{command}' is neither run nor quit", file=sys.stderr, flush=True)
+            print(f"training_step.py: unknown command '{command}'; use run or quit", file=sys.stderr, flush=True)
 
 
 def main():
@@ -169,10 +168,10 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--sources", type=int, default=2)
     parser.add_argument("--layout", choices=("nchw", "channels_last"), default="nchw")
-    parser.add_argument("--steps", type=int, default=20, help="steps of a measurement")
+    parser.add_argument("--steps", type=int, default=20, help="steps per measurement")
     parser.add_argument("--warmup", type=int, default=5, help="steps before the first measurement")
-    parser.add_argument("--threads", type=int, help="torch's own choice unless given")
-    parser.add_argument("--serve", action="store_true", help="measure whenever a line 'run' comes in, until 'quit'")
+    parser.add_argument("--threads", type=int, help="default: chosen by torch")
+    parser.add_argument("--serve", action="store_true", help="read commands 'run' and 'quit' from standard input")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)

@@ -2,8 +2,8 @@
 //
 //   tsne_speed POINTS WIDTH [THREADS [COMPONENTS]]
 //
-// Prints the seconds it took, those of all threads together, and the divergence. 2817 512 is the paper's Amazon domain
-// with ResNet-18's features.
+// Prints wall-clock seconds, CPU seconds of all threads, and the divergence. 2817 512 is the Amazon domain of Office-31
+// with features of ResNet-18.
 #include <chrono>
 #include <ctime>
 #include <iostream>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace tributary;
 
-// As many clusters as Office-31 has classes, of deviation one around centres of deviation one.
+// As many clusters as Office-31 has classes, with unit variance around centres of unit variance.
 Tensor clusters(int64_t points, int64_t width) {
   constexpr int64_t kClusters = 31;
   Tensor centres = torch::empty({kClusters, width}), features = torch::empty({points, width});
@@ -43,10 +43,10 @@ int main(int argc, char** argv) {
   options.components = argc > 4 ? std::stoll(argv[4]) : 0;
   if (options.threads > 0) set_threads(options.threads);
   const auto start = std::chrono::steady_clock::now();
-  const std::clock_t start_of_work = std::clock();
+  const std::clock_t cpu_start = std::clock();
   const TsneResult result = tsne(features, options);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   std::cout << argv[1] << " points of width " << argv[2] << ": " << seconds.count() << " s, "
-            << static_cast<double>(std::clock() - start_of_work) / CLOCKS_PER_SEC << " s of processors, divergence "
+            << static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC << " CPU s, divergence "
             << result.divergence << "\n";
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The training step of selective self-training in PyTorch, recorded as a CUDA graph: what ours is measured against.
+"""Baseline: the training step of selective self-training in PyTorch, captured as a CUDA graph.
 
     bench/reference/graph_step.py [--sources 2] [--batch 32] [--steps 50] [--network resnet50]
 
-Every source sees the mixed, the confident and the unconfident batch, cut out of pictures that lie on the device;
-cross-entropy, information maximisation and one adversary over all features; bfloat16 autocast, channels-last, fused
-SGD. Prints pictures per second (three batches through every source count), the median of five runs.
+Every source processes the mixed, the confident and the unconfident batch, cropped from pictures on the device. The
+losses are cross-entropy, information maximisation and one adversary on the joint features; bfloat16 autocast,
+channels-last, fused SGD. Prints pictures per second (three batches through every source), median of five runs.
 """
 import argparse
 import statistics
@@ -45,11 +45,11 @@ class Step:
         self.batch = options.batch
         self.sources = [Source(options.network).cuda().to(memory_format=torch.channels_last).train()
                         for _ in range(options.sources)]
-        self.judge = nn.Sequential(nn.Linear(WIDTH * options.sources, 64), nn.ReLU(), nn.Linear(64, 1)).cuda()
+        self.discriminator = nn.Sequential(nn.Linear(WIDTH * options.sources, 64), nn.ReLU(), nn.Linear(64, 1)).cuda()
         self.rate = torch.tensor(1e-4, device="cuda")
         groups = [{"params": [p for s in self.sources for p in s.parameters() if p.requires_grad], "lr": self.rate}]
         self.optimiser = torch.optim.SGD(groups, momentum=0.9, nesterov=True, weight_decay=1e-3, fused=True)
-        self.judge_optimiser = torch.optim.SGD(self.judge.parameters(), lr=1e-2, foreach=True)
+        self.discriminator_optimiser = torch.optim.SGD(self.discriminator.parameters(), lr=1e-2, foreach=True)
         self.pixels = torch.randint(256, (PICTURES, STORED, STORED, 3), dtype=torch.uint8, device="cuda")
         self.label = torch.arange(PICTURES, device="cuda") % CLASSES
         self.mean = torch.tensor([0.485, 0.456, 0.406], device="cuda").view(1, 3, 1, 1)
@@ -61,20 +61,20 @@ class Step:
 
     def draw(self):
         b = self.batch
-        places = [torch.randint(PICTURES, (2 * b,)), torch.randperm(b), torch.randint(STORED - SIZE + 1, (4 * b,)),
-                  torch.randint(2, (2 * b,)), (torch.rand(2 * b) < 0.1).long()]
-        self.ints.copy_(torch.cat(places).pin_memory(), non_blocking=True)
+        draws = [torch.randint(PICTURES, (2 * b,)), torch.randperm(b), torch.randint(STORED - SIZE + 1, (4 * b,)),
+                 torch.randint(2, (2 * b,)), (torch.rand(2 * b) < 0.1).long()]
+        self.ints.copy_(torch.cat(draws).pin_memory(), non_blocking=True)
         self.ratio.fill_(float(torch.rand(())))
 
     def pictures(self, which):
         b = self.batch
         index = self.ints[which * b:(which + 1) * b]
         top, left = self.ints[3 * b:7 * b].view(4, b)[2 * which:2 * which + 2]
-        mirrored = self.ints[7 * b:9 * b].view(2, b)[which]
+        flipped = self.ints[7 * b:9 * b].view(2, b)[which]
         grey = self.ints[9 * b:].view(2, b)[which].bool()
         along = torch.arange(SIZE, device="cuda")
         rows = top[:, None] + along
-        columns = left[:, None] + mirrored[:, None] * (SIZE - 1) + (1 - 2 * mirrored[:, None]) * along
+        columns = left[:, None] + flipped[:, None] * (SIZE - 1) + (1 - 2 * flipped[:, None]) * along
         x = self.pixels[index[:, None, None], rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2).float() / 255
         x = torch.where(grey.view(-1, 1, 1, 1), (x * self.luma).sum(1, keepdim=True), x)
         x = x.contiguous(memory_format=torch.channels_last)
@@ -82,7 +82,7 @@ class Step:
 
     def run(self):
         index, clean = self.pictures(0)
-        _, unsure = self.pictures(1)
+        _, unconfident_x = self.pictures(1)
         permutation = self.ints[2 * self.batch:3 * self.batch]
         label = self.label[index]
         mixed = torch.lerp(clean[permutation], clean, self.ratio).contiguous(memory_format=torch.channels_last)
@@ -92,19 +92,19 @@ class Step:
             with torch.autocast("cuda", torch.bfloat16):
                 _, z_mix = source(mixed)
                 phi, z = source(clean)
-                phi_u, _ = source(unsure)
+                phi_u, _ = source(unconfident_x)
             ce = self.ratio * F.cross_entropy(z_mix, label) + (1 - self.ratio) * F.cross_entropy(z_mix, label[permutation])
             objective = objective + 0.2 * (ce + F.cross_entropy(z, label)) + information(z)
             confident.append(phi)
             unconfident.append(phi_u)
         joint, joint_u = torch.cat(confident, 1), torch.cat(unconfident, 1)
         ones, zeros = torch.ones(self.batch, 1, device="cuda"), torch.zeros(self.batch, 1, device="cuda")
-        against = F.binary_cross_entropy_with_logits
-        self.judge_optimiser.zero_grad(set_to_none=True)
-        (against(self.judge(joint.detach()), ones) + against(self.judge(joint_u.detach()), zeros)).backward()
-        self.judge_optimiser.step()
-        fooled = against(self.judge(joint), zeros) + against(self.judge(joint_u), ones)
-        (objective + fooled).backward()
+        bce = F.binary_cross_entropy_with_logits
+        self.discriminator_optimiser.zero_grad(set_to_none=True)
+        (bce(self.discriminator(joint.detach()), ones) + bce(self.discriminator(joint_u.detach()), zeros)).backward()
+        self.discriminator_optimiser.step()
+        adversarial = bce(self.discriminator(joint), zeros) + bce(self.discriminator(joint_u), ones)
+        (objective + adversarial).backward()
         self.optimiser.step()
 
 

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Selective self-training as a research script runs it, from our source models: what a whole run is timed against.
+"""Baseline for a whole run: selective self-training as a research script implements it, from our source models.
 
     bench/reference/research_loop.py --source a.safetensors --source b.safetensors --target FOLDER [--rounds 2]
 
-Written after the method's description, with the published script's habits where they decide how long it takes:
-pictures decoded at every access, eager float32 at PyTorch's defaults, anomaly detection, loaders that both start over
-as soon as one ends, three passes over the target set a round, 20,000 SGD steps for m weights, samples sorted in Python.
-Its slips that cost no time are left out, and its surplus backward passes unless `--backward published` asks for them:
-one a source, each through the adversary into all sources, and the adversary's own, into the features too. Prints one
-JSON object; its total is an estimate that gives rounds not run the mean step of those that were (late rounds start their
-loaders over more often, so it is rather too low). `--timed-steps` ends every round's training after so many steps.
+Follows the description of the method and those habits of the published script that determine its run time: pictures are
+decoded at every access, eager float32 with PyTorch's defaults, anomaly detection, both loaders restart as soon as one
+ends, three passes over the target set per round, 20,000 SGD steps for m weights, samples sorted in Python. Mistakes of
+the script that cost no time are left out. Its redundant backward passes are only done with `--backward published`: one
+per source, each through the adversary into all sources, and that of the adversary, also into the features.
+
+Prints one JSON object. Its total is an estimate in which rounds that were not run take the mean step time of those that
+were; late rounds restart their loaders more often, so it is rather too low. `--timed-steps` limits the training steps
+per round.
 """
 import argparse
 import collections
@@ -43,7 +45,7 @@ class Source(nn.Module):
         self.bottleneck = nn.Sequential(collections.OrderedDict(layers))
         self.classifier = nn.utils.weight_norm(nn.Linear(WIDTH, classes)).requires_grad_(False)
         for stage in (self.backbone.layer2, self.backbone.layer3, self.backbone.layer4):
-            if early_stride and hasattr(stage[0], "conv3"):  # only blocks of three convolutions have the choice
+            if early_stride and hasattr(stage[0], "conv3"):  # bottleneck blocks only
                 stage[0].conv1.stride, stage[0].conv2.stride = (2, 2), (1, 1)
 
     def forward(self, x):
@@ -52,7 +54,7 @@ class Source(nn.Module):
 
 
 def read_source(path):
-    """A model file of ours, which is a safetensors file: the length of a JSON header, the header, the tensors."""
+    """Reads a Tributary model file: safetensors, i.e. the length of a JSON header, the header, the tensors."""
     with open(path, "rb") as file:
         header, data = json.loads(file.read(int.from_bytes(file.read(8), "little"))), bytearray(file.read())
     info = json.loads(header.pop("__metadata__")["model"])
@@ -71,9 +73,9 @@ def information(p):
     return (marginal * (marginal + 1e-5).log()).sum() - (p * (p + 1e-5).log()).sum(1).mean()
 
 
-def told_apart(one, zero):
-    against = F.binary_cross_entropy_with_logits
-    return 0.5 * (against(one, torch.ones_like(one)) + against(zero, torch.zeros_like(zero)))
+def discriminator_loss(one, zero):
+    bce = F.binary_cross_entropy_with_logits
+    return 0.5 * (bce(one, torch.ones_like(one)) + bce(zero, torch.zeros_like(zero)))
 
 
 class Loop:
@@ -84,17 +86,17 @@ class Loop:
         for path in options.source:
             source, classes = read_source(path)
             if classes != self.target.classes:
-                raise SystemExit(f"research_loop.py: the folders in {options.target} are not the classes of {path}")
+                raise SystemExit(f"research_loop.py: the folders of {options.target} are not the classes of {path}")
             self.sources.append(source.to(self.device))
             groups = [{"params": source.backbone.parameters(), "first": 1e-3},
                       {"params": source.bottleneck.parameters(), "first": 1e-2}]
             self.optimisers.append(torch.optim.SGD(groups, lr=1e-2, momentum=0.9, weight_decay=1e-3, nesterov=True))
-        self.judge = nn.Sequential(nn.Linear(WIDTH * m, 64), nn.ReLU(), nn.Linear(64, 1)).to(self.device)
-        for parameter in self.judge.parameters():
+        self.discriminator = nn.Sequential(nn.Linear(WIDTH * m, 64), nn.ReLU(), nn.Linear(64, 1)).to(self.device)
+        for parameter in self.discriminator.parameters():
             nn.init.xavier_normal_(parameter) if parameter.dim() > 1 else nn.init.zeros_(parameter)
-        self.judge_optimiser = torch.optim.SGD(self.judge.parameters(), lr=1e-2)
+        self.discriminator_optimiser = torch.optim.SGD(self.discriminator.parameters(), lr=1e-2)
         self.weights = torch.full((m,), 1 / m, device=self.device, requires_grad=True)
-        self.pseudo = None  # the label that each sample was last trained with, -1 where with none
+        self.pseudo = None  # labels of the last training per sample, -1 for unlabelled
 
     @contextlib.contextmanager
     def timed(self, phase):
@@ -119,7 +121,7 @@ class Loop:
 
     @torch.no_grad()
     def outputs(self):
-        """Features [m, n, 256] and logits [m, n, K] of the target set, in a pass of their own."""
+        """Features [m, n, 256] and logits [m, n, K] of the target set; runs a whole pass."""
         found = []
         with self.timed("evaluation"):
             for x, _ in self.loader(self.target.samples, EVALUATION, shuffle=False):
@@ -140,7 +142,7 @@ class Loop:
                 optimiser.step()
 
     def near_prototypes(self, features, label):
-        """Probabilities [n, K] of one source by the distance to the mean features of every label, refined once."""
+        """Prototype probabilities [n, K] of one source; prototypes are refined once."""
         selected = label >= 0
         for _ in range(2):
             members = [features[label == k] for k in range(len(self.target.classes))]
@@ -158,7 +160,7 @@ class Loop:
         return (self.mixture(logits) * near).max(1)
 
     def assess(self):
-        """Confidence and label of every sample, and the mixture's accuracy: three passes, as scripts have it."""
+        """Confidence and label of every sample, and the accuracy of the mixture; three passes like the script."""
         self.weigh(self.outputs()[1])
         confidence, label = self.score(*self.outputs())
         guess = self.mixture(self.outputs()[1]).argmax(1).tolist()
@@ -168,14 +170,14 @@ class Loop:
     def select(self, confidence, label, count):
         order = sorted(range(len(label)), key=lambda i: confidence[i], reverse=True)
         confident, unconfident, self.pseudo = [], [], [-1] * len(label)
-        for place, i in enumerate(order):
-            if place < count:
+        for rank, i in enumerate(order):
+            if rank < count:
                 self.pseudo[i] = label[i]
-            (confident if place < count else unconfident).append((self.target.samples[i][0], self.pseudo[i]))
+            (confident if rank < count else unconfident).append((self.target.samples[i][0], self.pseudo[i]))
         return confident, unconfident
 
     def train(self, confident, unconfident):
-        """The inner training of one round: its steps, and how often its loaders were started over."""
+        """Trains one round; returns its steps and the number of loader restarts."""
         sure, other = self.loader(confident, TRAINING, shuffle=True), self.loader(unconfident, TRAINING, shuffle=True)
         steps = self.options.inner_epochs * max(len(sure), len(other))
         step, restarts, pairs = 0, 0, zip(sure, other)
@@ -206,26 +208,27 @@ class Loop:
             features.append((phi, phi_u))
         joint, joint_u = (torch.cat(phi, 1) for phi in zip(*features))
         if self.options.backward == "published":
-            a, a_u = self.judge(joint), self.judge(joint_u)
+            a, a_u = self.discriminator(joint), self.discriminator(joint_u)
             for optimiser, loss in zip(self.optimisers, own):
                 optimiser.zero_grad()
-                (loss + LAMBDA_ADVERSARY * told_apart(a_u, a)).backward(retain_graph=True)
-            self.judge_optimiser.zero_grad()
-            told_apart(a, a_u).backward()
-            self.judge_optimiser.step()
+                (loss + LAMBDA_ADVERSARY * discriminator_loss(a_u, a)).backward(retain_graph=True)
+            self.discriminator_optimiser.zero_grad()
+            discriminator_loss(a, a_u).backward()
+            self.discriminator_optimiser.step()
         else:
-            for optimiser in (self.judge_optimiser, *self.optimisers):
+            for optimiser in (self.discriminator_optimiser, *self.optimisers):
                 optimiser.zero_grad()
-            told_apart(self.judge(joint.detach()), self.judge(joint_u.detach())).backward()
-            self.judge_optimiser.step()
-            (sum(own) + LAMBDA_ADVERSARY * told_apart(self.judge(joint_u), self.judge(joint))).backward()
+            discriminator_loss(self.discriminator(joint.detach()), self.discriminator(joint_u.detach())).backward()
+            self.discriminator_optimiser.step()
+            adversarial = discriminator_loss(self.discriminator(joint_u), self.discriminator(joint))
+            (sum(own) + LAMBDA_ADVERSARY * adversarial).backward()
         for optimiser in self.optimisers:
             optimiser.step()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--source", action="append", required=True, help="model file, once for every source")
+    parser.add_argument("--source", action="append", required=True, help="model file, once per source")
     parser.add_argument("--target", required=True, help="folder of class folders")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--backward", choices=("once", "published"), default="once")
@@ -244,7 +247,7 @@ def main():
     initial = sum(one >= threshold for one in confidence)
     counts = [initial + tau * ((n - initial) // total) for tau in range(total)]
     if batch <= 2 or initial <= 2 or n - counts[:options.rounds][-1] <= 2:
-        raise SystemExit(f"research_loop.py: never ends with {initial} of {n} confident and batches of {batch}")
+        raise SystemExit(f"research_loop.py: would not end with {initial} of {n} samples confident and batch size {batch}")
     for count in counts[:options.rounds]:
         with loop.timed("all"):
             with loop.timed("training"):

@@ -1,5 +1,5 @@
-// Entropy minimisation: the least that adaptation can be. Every source becomes more certain about the target's
-// pictures, right or wrong; probabilities are averaged.
+// Entropy minimisation, a minimal adaptation method: every source becomes more certain about the target pictures.
+// Predictions are averaged.
 #include "tributary/adapt/information.h"
 #include "tributary/device/accelerator.h"
 #include "tributary/methods/registry.h"
@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-// What happens to one source. A step may be recorded on a GPU: it works with tensors on the device alone.
+// Trains one source. A step may be captured in a CUDA graph, so it only uses tensors on the device.
 class EntropyLearner : public Learner {
  public:
   EntropyLearner(SourceModel& source, bool mixed, Sgd optimiser)
@@ -40,7 +40,7 @@ class EntropyLearner : public Learner {
   Sgd optimiser_;
 };
 
-// How long it goes on, and a learner for every source.
+// Defines the training schedule and creates one learner per source.
 class EntropyMinimisation : public LearnedMethod {
  public:
   EntropyMinimisation(const BaselineOptions& common, double rate) : common_(common), rate_(rate) {}
@@ -69,7 +69,7 @@ class EntropyMinimisation : public LearnedMethod {
 
 MethodEntry entropy_method() {
   const auto rate = std::make_shared<double>(1e-3);
-  return {"entropy", "Entropy", "more certain predictions, each source by itself",
+  return {"entropy", "Entropy", "more certain predictions, each source on its own",
           [rate](OptionTable& table) {
             table.number("entropy", "entropy_rate", rate.get(), 0, 10, "learning rate of entropy minimisation");
           },

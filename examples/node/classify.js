@@ -3,8 +3,8 @@
 //     npm install onnxruntime-node sharp
 //     node classify.js MODEL.onnx CARD.json PICTURE...
 //
-// MODEL.onnx and CARD.json come from `tributary export RUN --onnx MODEL.onnx --card CARD.json`. Prints a line of CSV for
-// every picture: path, class, confidence.
+// MODEL.onnx and CARD.json come from `tributary export RUN --onnx MODEL.onnx --card CARD.json`. Prints one line of CSV
+// per picture: path, class, confidence.
 'use strict';
 
 const fs = require('fs');
@@ -13,13 +13,13 @@ const sharp = require('sharp');
 
 const {resizeBilinear} = require('./resize.js');
 
-// Python rounds halves to the even number, and so does torchvision's CenterCrop.
-function middle(length, size) {
+// Offset of a centre crop. Rounds halves to even, like Python and torchvision's CenterCrop.
+function cropOffset(length, size) {
   const half = (length - size) / 2;
   return Number.isInteger(half) ? half : 2 * Math.round(half / 2);
 }
 
-// The pixels that the network sees: resized to card.resize, of which the middle card.size x card.size is taken.
+// Preprocesses a picture: resizes it to card.resize and takes the centre crop of card.size x card.size.
 async function pixelsOf(path, card) {
   const decoded = await sharp(path).rotate().toColourspace('srgb').removeAlpha().raw().toBuffer({resolveWithObject: true});
   const {width, height} = decoded.info;
@@ -29,13 +29,13 @@ async function pixelsOf(path, card) {
     return Math.trunc((card.resize * side) / shorter);
   };
   const resized = resizeBilinear({width, height, rgb: decoded.data}, scaled(width), scaled(height));
-  const [top, left] = [middle(resized.height, card.size), middle(resized.width, card.size)];
-  const seen = new Uint8Array(card.size * card.size * 3);
+  const [top, left] = [cropOffset(resized.height, card.size), cropOffset(resized.width, card.size)];
+  const cropped = new Uint8Array(card.size * card.size * 3);
   for (let y = 0; y < card.size; ++y) {
     const from = ((top + y) * resized.width + left) * 3;
-    seen.set(resized.rgb.subarray(from, from + card.size * 3), y * card.size * 3);
+    cropped.set(resized.rgb.subarray(from, from + card.size * 3), y * card.size * 3);
   }
-  return seen;
+  return cropped;
 }
 
 async function main(model, cardFile, pictures) {

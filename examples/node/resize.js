@@ -1,10 +1,11 @@
-// Bilinear resizing as Pillow and tributary do it, to the last bit: a triangle filter that widens when it shrinks a
-// picture, in fixed point of 22 bits, rows first.
+// Bilinear resizing, bit-identical to Pillow and tributary.
+//
+// A triangle filter that widens when a picture is downscaled, in 22-bit fixed point, horizontal pass first.
 'use strict';
 
 const BITS = 22;
 
-// For every output pixel the source pixels it is made of: the first one and their weights.
+// For every output pixel: the first of its input pixels, and their weights.
 function triangleFilter(from, to) {
   const scale = from / to;
   const reach = Math.max(scale, 1);
@@ -19,8 +20,8 @@ function triangleFilter(from, to) {
   });
 }
 
-// `lines` lines of `from` pixels become `to` pixels each. `step` and `outStep` lead from one pixel of a line to the next,
-// `inLine` and `outLine` from one line to the next.
+// Resamples `lines` lines from `from` to `to` pixels. `step` and `outStep` are the strides between pixels of a line,
+// `inLine` and `outLine` those between lines.
 function resample(input, output, lines, from, to, step, inLine, outStep, outLine) {
   const filter = triangleFilter(from, to);
   for (let line = 0; line < lines; ++line) {

@@ -1,30 +1,30 @@
-// The modules of the page and the bundle that is made of them.
+// Types of the page's modules, and the rules of the bundle.
 import assert from 'node:assert/strict';
 import {describe, test} from 'node:test';
 
 import {bundleErrors, typeErrors, whyNoBundle, whyNoTypescript} from './page.mjs';
 
-test('the modules are rightly typed', {skip: whyNoTypescript()}, () => assert.equal(typeErrors(), ''));
+test('the modules pass the type checker', {skip: whyNoTypescript()}, () => assert.equal(typeErrors(), ''));
 
 describe('the bundle', {skip: whyNoBundle()}, () => {
-  const refused = (module, text, message) => assert.match(bundleErrors(module, text), message);
-  test('is made of the modules as they are', () => assert.equal(bundleErrors('live', ''), ''));
-  test('refuses a name that two modules declare', () =>
-    refused(
+  const rejected = (module, text, message) => assert.match(bundleErrors(module, text), message);
+  test('accepts the modules as they are', () => assert.equal(bundleErrors('live', ''), ''));
+  test('rejects a name that two modules declare', () =>
+    rejected(
       'live',
       'const EVERY_POINT = 1;\nfunction percent() {}\n',
-      /live\.js declares percent, as a module before it does/,
+      /live\.js declares percent, which an earlier module also declares/,
     ));
-  test('refuses an import of a later module', () =>
-    refused(
+  test('rejects an import of a later module', () =>
+    rejected(
       'format',
       "import {mapSection} from './map.js';\n",
-      /format\.js imports map\.js, which does not come before it/,
+      /format\.js imports map\.js, which is not listed before it/,
     ));
-  test('refuses an import of many lines', () =>
-    refused('live', "import {\n  count,\n} from './format.js';\n", /live\.js: not an import on one line/));
-  test('refuses an export of a list', () =>
-    refused('live', 'export {keepPlace};\n', /live\.js: an export that does not stand before a declaration/));
-  test('refuses what would end the script', () =>
-    refused('live', "const ending = '</script>';\n", /contains <\/script/));
+  test('rejects a multi-line import', () =>
+    rejected('live', "import {\n  count,\n} from './format.js';\n", /live\.js: not a one-line import/));
+  test('rejects an export of a list', () =>
+    rejected('live', 'export {savePosition};\n', /live\.js: an export that does not precede a declaration/));
+  test('rejects text that would end the script element', () =>
+    rejected('live', "const ending = '</script>';\n", /contains <\/script/));
 });

@@ -1,34 +1,34 @@
-// The charts: which there are, that their axes are honest, and what their legends do.
+// The charts: completeness, axes that start at zero, and legends.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {readerTests} from './reader.mjs';
 
 readerTests('charts', ({look}) => {
-  test('charts are there for all that was measured', () =>
+  test('there is a chart for every measurement', () =>
     look('labels', async (page) => {
       const titles = await page.locator('figure.chart h3').allTextContents();
       assert.deepEqual(titles, [
         'Share of each source',
         'Raw weights',
         'Size of the confident set',
-        'Right pseudo-labels',
-        'Right predictions',
+        'Accuracy of pseudo-labels',
+        'Accuracy',
         'Predictions that changed',
         'Mean confidence',
-        'Certain and diverse',
+        'Entropy',
         'Cross-entropy',
         'Information maximisation',
         'Adversarial alignment',
         'Discriminator',
-        'What the bias is made of',
-        'What it adds up to',
-        'What the mismatch is estimated from',
+        'Terms of the bias',
+        'Bias, variance and sum',
+        'Label disagreement',
         'Time',
       ]);
     }));
 
-  test('axes of shares and counts begin at zero', () =>
+  test('axes of shares and counts start at zero', () =>
     look('labels', async (page) => {
       const least = await page.evaluate(() =>
         [...document.querySelectorAll('.plot canvas')]
@@ -44,7 +44,7 @@ readerTests('charts', ({look}) => {
       );
     }));
 
-  test('a legend hides a line and keeps that over a reload', () =>
+  test('a legend hides a line, also after a reload', () =>
     look('labels', async (page) => {
       const button = page.locator('#accuracy .legend button').first();
       await button.click();
@@ -59,7 +59,7 @@ readerTests('charts', ({look}) => {
       );
     }));
 
-  test('the figures of a chart unfold as a table', () =>
+  test('the data table of a chart unfolds', () =>
     look('labels', async (page) => {
       await page.locator('#confident summary').click();
       await page.locator('#confident .figures table').waitFor();
@@ -73,34 +73,34 @@ readerTests('charts', ({look}) => {
       return {lines: chart.data.datasets.map(({label}) => label), unit: chart.options.scales.y.title.text};
     }, id);
 
-  test('the bound keeps nats, units of the loss and shares apart', () =>
+  test('the bound has separate charts for nats, units of the loss and shares', () =>
     look('labels', async (page) => {
       assert.deepEqual(await seriesOf(page, 'bound-divergences'), {
         unit: 'divergence, nats',
         lines: [
           'label mismatch, estimated',
-          'label mismatch by the true labels',
+          'label mismatch, from true labels',
           'feature misalignment, joint',
-          'its mean over the sources',
-          'most misalignment possible, ln(n / N)',
+          'feature misalignment, mean over sources',
+          'maximum misalignment, ln(n / N)',
         ],
       });
       assert.deepEqual(await seriesOf(page, 'bound-sum'), {
         unit: 'bound, in units of the loss',
-        lines: ['bias', 'variance', 'sum', 'sum by the true labels', 'most a loss can be'],
+        lines: ['bias', 'variance', 'sum', 'sum, from true labels', 'maximum loss'],
       });
       assert.deepEqual(await seriesOf(page, 'bound-disagreement'), {
-        unit: 'of the confident set, %',
-        lines: ['sources against the pseudo-label', 'mixture against the pseudo-label', 'wrong pseudo-labels'],
+        unit: 'share of the confident set, %',
+        lines: ['sources vs. pseudo-label', 'mixture vs. pseudo-label', 'wrong pseudo-labels'],
       });
-      assert.match(await page.locator('#bound-sum figcaption').textContent(), /it guarantees nothing/);
+      assert.match(await page.locator('#bound-sum figcaption').textContent(), /it is vacuous/);
       assert.equal(await page.locator('#bound .notes li').count(), 6);
     }));
 
-  test('without labels the bound has its estimates only', () =>
+  test('without labels the bound has estimates only', () =>
     look('unlabelled', async (page) => {
       for (const id of ['bound-divergences', 'bound-sum', 'bound-disagreement'])
         assert.doesNotMatch((await seriesOf(page, id)).lines.join(), /true|wrong/);
-      assert.match(await page.locator('#bound-disagreement figcaption').textContent(), /which nobody knows here/);
+      assert.match(await page.locator('#bound-disagreement figcaption').textContent(), /which is unknown here/);
     }));
 });

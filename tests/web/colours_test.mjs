@@ -1,4 +1,4 @@
-// The page's colours, for every eye.
+// Contrast and colour-blind safety of the page's colours.
 import assert from 'node:assert/strict';
 import {describe, test} from 'node:test';
 
@@ -71,7 +71,7 @@ describe('colours', () => {
     ['light', 'LIGHT', light],
     ['dark', 'DARK', dark],
   ]) {
-    test(`ten ${theme} ones keep apart for every eye and stand out from the page`, () => {
+    test(`ten ${theme} colours are distinct under colour blindness and have contrast with the page`, () => {
       const palette = colours(name);
       assert.equal(palette.length, 10);
       for (const colour of palette) assert.ok(contrast(colour, styled(block, 'panel')) >= 3, `${colour} on the panel`);
@@ -84,7 +84,7 @@ describe('colours', () => {
         );
       }
     });
-    test(`${theme} text has a contrast of 4.5 wherever it stands`, () => {
+    test(`${theme} text has a contrast of 4.5 on every background`, () => {
       for (const [ink, grounds] of Object.entries({
         ink: ['ground', 'panel', 'raised', 'sunken'],
         soft: ['ground', 'panel', 'raised', 'sunken'],

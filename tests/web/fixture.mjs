@@ -1,4 +1,4 @@
-// Reports of every kind, for the tests.
+// Report data of every kind, for tests.
 //
 //     node tests/web/fixture.mjs KIND > data.json     (KIND as in FIXTURES below)
 import {runData} from './rundata.mjs';
@@ -11,7 +11,7 @@ const WORD_STARTS =
 const WORD_ENDS =
   'plane horse tain mill berry pot dog flake bow fish flower boat ball bag clip roller house truck fly'.split(' ');
 
-/** The names of DomainNet are words; made-up ones do as well. */
+/** Made-up words as class names, like those of DomainNet. */
 function manyClasses(number) {
   return Array.from({length: number}, (_, i) => {
     const [start, round] = [i % WORD_STARTS.length, Math.floor(i / WORD_STARTS.length)];
@@ -19,7 +19,7 @@ function manyClasses(number) {
   });
 }
 
-/** Another method: no weights, no confident set, losses of its own. */
+/** Another method, without weights and confident set, with its own losses. */
 function otherMethod() {
   const data = runData({labels: true, points: 0, gallery: 0, seed: 3});
   data.method = 'shot';
@@ -38,7 +38,7 @@ function otherMethod() {
   return data;
 }
 
-/** Every text that a file or a user may bring in is hostile. */
+/** Every text that comes from a file or a user is hostile. */
 function hostile() {
   const data = runData({
     pictures: 200,
@@ -70,7 +70,7 @@ function hostile() {
   return data;
 }
 
-/** A run of which only the beginning is there. */
+/** A run in progress. */
 function unfinished() {
   const data = runData({rounds: 10, pictures: 600, gallery: 12});
   data.finished = false;
@@ -79,7 +79,7 @@ function unfinished() {
   return data;
 }
 
-/** As little as the schema allows. */
+/** The minimum that the schema allows. */
 function bare() {
   const data = runData({pictures: 50, rounds: 0, labels: false, points: 0, gallery: 0});
   data.rounds = [{round: 0, changed: 0}];
@@ -171,6 +171,6 @@ export const FIXTURES = {
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {
   const make = FIXTURES[process.argv[2]];
-  if (!make) throw new Error(`one of ${Object.keys(FIXTURES).join(', ')} is needed`);
+  if (!make) throw new Error(`KIND must be one of ${Object.keys(FIXTURES).join(', ')}`);
   process.stdout.write(JSON.stringify(make()));
 }

@@ -1,4 +1,4 @@
-// Single pictures.
+// The gallery of pictures.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 

@@ -1,11 +1,11 @@
-// The page without a pointer, and read aloud.
+// Keyboard and screen-reader access.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {readerTests} from './reader.mjs';
 
 readerTests('the keyboard', ({look}) => {
-  test('the keyboard reaches every control, and one sees where it is', () =>
+  test('Tab reaches every control, and the focus is visible', () =>
     look('labels', async (page) => {
       const reached = new Set();
       let unseen = 0;
@@ -46,7 +46,7 @@ readerTests('the keyboard', ({look}) => {
       assert.equal(unseen, 0);
     }));
 
-  test('every field, button and picture has a name', () =>
+  test('every field, button and image has an accessible name', () =>
     look('labels', async (page) => {
       const nameless = await page.evaluate(() =>
         [...document.querySelectorAll('button, input, select, canvas, [role=region], svg[role=img]')]

@@ -1,4 +1,4 @@
-// How the page lies on a screen, on a phone and on paper, in light and dark.
+// Layout on desktop, phone and paper, in the light and dark theme.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
@@ -7,7 +7,7 @@ import {canvasPrint, readerTests} from './reader.mjs';
 
 readerTests('the layout', ({look}) => {
   for (const name of Object.keys(FIXTURES)) {
-    test(`${name}: everything is drawn, and nothing sticks out on a phone or a screen`, () =>
+    test(`${name}: everything is drawn and nothing overflows on phone or desktop`, () =>
       look(
         name,
         async (page) => {
@@ -45,7 +45,7 @@ readerTests('the layout', ({look}) => {
       ));
   }
 
-  test('dark and light: what the system says, until the reader says otherwise', async () => {
+  test('the theme follows the system until the reader chooses', async () => {
     const groundIs = (page, colour) =>
       page.waitForFunction((wanted) => getComputedStyle(document.body).backgroundColor === wanted, colour);
     await look('labels', async (page) => groundIs(page, 'rgb(244, 246, 246)'), {
@@ -67,7 +67,7 @@ readerTests('the layout', ({look}) => {
   });
 
   for (const name of ['labels', 'many', 'table']) {
-    test(`${name}: on paper it is light, has no controls and fits`, () =>
+    test(`${name}: print is light, without controls, and fits`, () =>
       look(
         name,
         async (page) => {

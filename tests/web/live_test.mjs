@@ -1,11 +1,11 @@
-// The page of a run that goes on.
+// The page of a run in progress.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {readerTests} from './reader.mjs';
 
 readerTests('a live page', ({look}) => {
-  test('a run that goes on renews its page, and the reader stays where they were', () =>
+  test('the page of a run in progress reloads and keeps the reader’s position', () =>
     look(
       'unfinished',
       async (page) => {

@@ -1,4 +1,4 @@
-// The map of the pictures.
+// The t-SNE map.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
@@ -6,7 +6,7 @@ import {canvasPrint, numberIn, readerTests, sumOf} from './reader.mjs';
 import {runData} from './rundata.mjs';
 
 readerTests('the map', ({look, write, visit}) => {
-  test('the slider moves the points, and the choice lasts over a reload', () =>
+  test('the slider moves the points, and the round survives a reload', () =>
     look('labels', async (page) => {
       const end = await canvasPrint(page, '#map-canvas');
       await page.locator('#map-round').fill('0');
@@ -21,7 +21,7 @@ readerTests('the map', ({look, write, visit}) => {
       assert.equal(await canvasPrint(page, '#map-canvas'), end);
     }));
 
-  test('points travel between rounds where motion is welcome', () =>
+  test('points are animated unless reduced motion is preferred', () =>
     look(
       'labels',
       async (page) => {
@@ -45,7 +45,7 @@ readerTests('the map', ({look, write, visit}) => {
       {reducedMotion: 'no-preference'},
     ));
 
-  test('every colouring looks different, and its key counts all points', () =>
+  test('every colouring differs, and its key counts all points', () =>
     look('labels', async (page) => {
       const prints = new Set();
       for (const colouring of ['label', 'truth', 'confident', 'agreement']) {
@@ -71,7 +71,7 @@ readerTests('the map', ({look, write, visit}) => {
       assert.equal(await canvasPrint(page, '#map-canvas'), all);
     }));
 
-  test('a point is identified by pointer, by finger and by keyboard', async () => {
+  test('a point is identified by pointer, touch and keyboard', async () => {
     await look('labels', async (page) => {
       const canvas = page.locator('#map-canvas');
       await canvas.scrollIntoViewIfNeeded();
@@ -102,7 +102,7 @@ readerTests('the map', ({look, write, visit}) => {
     );
   });
 
-  test('zooming shows fewer points, and all again', () =>
+  test('zooms in and back out to all points', () =>
     look('labels', async (page) => {
       const all = await canvasPrint(page, '#map-canvas');
       await page.getByRole('button', {name: 'Zoom in'}).click();
@@ -116,13 +116,13 @@ readerTests('the map', ({look, write, visit}) => {
       assert.match(await page.locator('#map .intro').textContent(), /a sample: 4,000 of the 9,000 pictures/);
     }));
 
-  test('all pictures of the last round are a choice, and the page says which it shows', () =>
+  test('all pictures of the last round can be shown, and the text says so', () =>
     look('full', async (page) => {
-      const [canvas, said] = [page.locator('#map-canvas'), page.locator('#map .intro')];
+      const [canvas, intro] = [page.locator('#map-canvas'), page.locator('#map .intro')];
       const sample = await canvasPrint(page, '#map-canvas');
-      assert.match(await said.textContent(), /a sample: 300 of the 1,000 pictures\.$/);
+      assert.match(await intro.textContent(), /a sample: 300 of the 1,000 pictures\.$/);
       await page.locator('label[for=map-extent-full]').click();
-      assert.match(await said.textContent(), /shows all 1,000 pictures in round 10, laid out anew/);
+      assert.match(await intro.textContent(), /shows all 1,000 pictures in round 10, in a layout of its own/);
       assert.match(await canvas.getAttribute('aria-label'), /^Map of 1,000 pictures/);
       assert.equal(await page.locator('#map-round').isVisible(), false);
       const all = await canvasPrint(page, '#map-canvas');
@@ -136,7 +136,7 @@ readerTests('the map', ({look, write, visit}) => {
       assert.equal(await page.locator('#map-round').isVisible(), true);
     }));
 
-  test('colours, filter and keyboard work on all pictures as they do on the sample', () =>
+  test('colours, filter and keyboard work for all pictures as for the sample', () =>
     look('full', async (page) => {
       await page.locator('#map-extent-sample').focus();
       await page.keyboard.press('ArrowRight');
@@ -163,10 +163,10 @@ readerTests('the map', ({look, write, visit}) => {
       assert.match(await page.locator('#map .map-filter .shown').textContent(), /^\d+ of 300 points$/);
     }));
 
-  test('where there is no map of all pictures, nothing offers it', () =>
+  test('without a map of all pictures there is no choice', () =>
     look('labels', async (page) => assert.equal(await page.locator('[name=map-extent]').count(), 0)));
 
-  test('a method without a confident set offers no colour for it', async () => {
+  test('a method without a confident set has no such colouring', async () => {
     const data = runData({pictures: 60, rounds: 1});
     for (const round of data.rounds) round.confident = null;
     const {page, context} = await visit(write('unselective', data));

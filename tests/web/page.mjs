@@ -1,4 +1,4 @@
-// Makes reports for tests, and a browser to look at them with.
+// Creates reports for tests and opens them in a browser.
 import {execFileSync} from 'node:child_process';
 import {appendFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
@@ -13,7 +13,7 @@ const CHART_JS = ['/usr/share/javascript/chart.js/chart.min.js', '/usr/share/nod
 );
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
 
-/** A package that scripts/setup --tests put into build/node-web; null where it is missing. */
+/** A package that scripts/setup --tests installed in build/node-web; null if it is missing. */
 function packaged(name) {
   try {
     return createRequire(join(MODULES, 'here.js'))(name);
@@ -22,24 +22,24 @@ function packaged(name) {
   }
 }
 
-/** Why the tests in a browser cannot run here; false where they can. */
+/** Why browser tests cannot run; false if they can. */
 export function whyNoBrowser() {
   if (!packaged('playwright-core')) return 'skipped: no playwright-core (npm)';
   if (!CHROMIUM) return 'skipped: no chromium';
   return whyNoBundle();
 }
 
-/** And for making the page. */
+/** Why the page cannot be bundled; false if it can. */
 export function whyNoBundle() {
   return CHART_JS ? false : 'skipped: no libjs-chart.js';
 }
 
-/** The same for the type checker. */
+/** Why the type checker cannot run; false if it can. */
 export function whyNoTypescript() {
   return existsSync(join(MODULES, 'typescript', 'bin', 'tsc')) ? false : 'skipped: no typescript (npm)';
 }
 
-/** What the type checker says about web/; an empty text where it has nothing to say. */
+/** Output of the type checker for web/; empty without errors. */
 export function typeErrors() {
   try {
     execFileSync(
@@ -60,7 +60,7 @@ function bundle(web, out) {
   });
 }
 
-/** What the bundle says when `text` is added to a module, on one line; nothing where it has no complaint. */
+/** The error of the bundle, on one line, if `text` is appended to a module; empty without an error. */
 export function bundleErrors(module, text) {
   const folder = mkdtempSync(join(tmpdir(), 'tributary-web-'));
   try {
@@ -77,15 +77,15 @@ export function bundleErrors(module, text) {
 
 export const source = (path) => readFileSync(join(ROOT, path), 'utf8');
 
-/** A folder with the page's template in it, in which reports are made. */
-export class Workshop {
+/** A temporary folder with the page template, for creating reports. */
+export class ReportFolder {
   constructor() {
     this.folder = mkdtempSync(join(tmpdir(), 'tributary-web-'));
     bundle(join(ROOT, 'web'), this.folder);
     this.template = readFileSync(join(this.folder, 'report_template.html'), 'utf8');
   }
 
-  /** Writes a report as the program does: the title escaped, no "<" in the data. Returns its path. */
+  /** Writes a report like the program: title escaped, no "<" in the data. Returns its path. */
   report(name, data) {
     const escaped = String(data.name).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
     const json = JSON.stringify(data).replace(/</g, '\\u003c');
@@ -110,20 +110,20 @@ export async function launch() {
 }
 
 /**
- * Opens a report. What it asks the network for is refused and counted, and so are errors. The page of a run that goes on
- * reloads only where `live`; elsewhere it believes to lie in a hidden tab.
- * @returns {Promise<{page: any, context: any, asked: string[], errors: string[]}>}
+ * Opens a report. Network requests are blocked and recorded, errors are recorded. The page of a run in progress reloads
+ * only if `live`; otherwise it is made to believe that it is in a hidden tab.
+ * @returns {Promise<{page: any, context: any, requests: string[], errors: string[]}>}
  */
 export async function open(browser, path, {width = 1440, height = 900, live = false, ...options} = {}) {
   const context = await browser.newContext({viewport: {width, height}, reducedMotion: 'reduce', ...options});
   if (!live) await context.addInitScript(() => Object.defineProperty(document, 'hidden', {get: () => true}));
   const page = await context.newPage();
-  const [asked, errors] = [[], []];
+  const [requests, errors] = [[], []];
   const own = pathToFileURL(path).href;
   await context.route('**/*', (route) => {
     const url = route.request().url();
     if (url.split('#')[0] === own || url.startsWith('data:')) return route.continue();
-    asked.push(url);
+    requests.push(url);
     return route.abort();
   });
   page.on('console', (message) => {
@@ -131,5 +131,5 @@ export async function open(browser, path, {width = 1440, height = 900, live = fa
   });
   page.on('pageerror', (error) => errors.push(String(error)));
   await page.goto(own);
-  return {page, context, asked, errors};
+  return {page, context, requests, errors};
 }

@@ -1,42 +1,42 @@
-// A reader of reports, for tests: opens them in a browser and looks.
+// Test harness: opens reports in a browser.
 import assert from 'node:assert/strict';
 import {after, before, describe} from 'node:test';
 
 import {FIXTURES} from './fixture.mjs';
-import {Workshop, launch, open, whyNoBrowser} from './page.mjs';
+import {ReportFolder, launch, open, whyNoBrowser} from './page.mjs';
 
 /**
  * Tests that share a browser. `body` is given
- *   look(fixture, act, options): opens a report, hands its page to `act`, and wants neither errors nor requests;
- *   path(fixture): the report's file, made when it is first wanted;
- *   write(name, data): the same for data of a test's own, and
- *   visit(path, options): what open() gives.
+ *   look(fixture, act, options): opens a report, calls `act` with its page, and expects neither errors nor requests;
+ *   path(fixture): the file of the report, created on first use;
+ *   write(name, data): creates a report from other data;
+ *   visit(path, options): open() in the shared browser.
  */
 export function readerTests(name, body) {
   describe(name, {skip: whyNoBrowser()}, () => {
-    let shop;
+    let folder;
     let browser;
     const paths = new Map();
     before(async () => {
-      shop = new Workshop();
+      folder = new ReportFolder();
       browser = await launch();
     });
     after(async () => {
       await browser?.close();
-      shop?.clear();
+      folder?.clear();
     });
-    const write = (report, data) => shop.report(report, data);
+    const write = (report, data) => folder.report(report, data);
     const path = (fixture) => {
       if (!paths.has(fixture)) paths.set(fixture, write(fixture, FIXTURES[fixture]()));
       return paths.get(fixture);
     };
     const visit = (file, options) => open(browser, file, options);
     const look = async (fixture, act, options) => {
-      const {page, context, asked, errors} = await visit(path(fixture), options);
+      const {page, context, requests, errors} = await visit(path(fixture), options);
       try {
         await act(page);
         assert.deepEqual(errors, [], `${fixture}: errors`);
-        assert.deepEqual(asked, [], `${fixture}: requests`);
+        assert.deepEqual(requests, [], `${fixture}: requests`);
       } finally {
         await context.close();
       }
@@ -45,7 +45,7 @@ export function readerTests(name, body) {
   });
 }
 
-/** What a canvas shows, as a short text that differs where it does. */
+/** Hash of the content of a canvas. */
 export function canvasPrint(page, selector) {
   return page.locator(selector).evaluate(async (canvas) => {
     const bytes = new TextEncoder().encode(canvas.toDataURL());

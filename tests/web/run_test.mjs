@@ -1,4 +1,4 @@
-// The report of a real run: the program draws digits, trains sources, adapts them and makes the page.
+// The report of a real run: generates digits, trains sources, adapts them and makes the report.
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
 import {mkdtempSync, rmSync} from 'node:fs';
@@ -29,9 +29,9 @@ readerTests('the report of a real run', ({visit}) => {
   });
   after(() => rmSync(folder, {recursive: true, force: true}));
 
-  test('has data in every chart, a map that moves, filters, and nothing that goes wrong', async () => {
+  test('has data in every chart, a working map and filter, and no errors', async () => {
     const report = join(folder, 'street', 'report.html');
-    const {page, context, asked, errors} = await visit(report, {width: 1440, height: 900});
+    const {page, context, requests, errors} = await visit(report, {width: 1440, height: 900});
     try {
       const charts = await page.evaluate(() =>
         [...document.querySelectorAll('.plot canvas')].map((canvas) =>
@@ -59,7 +59,7 @@ readerTests('the report of a real run', ({visit}) => {
         assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0, `${width} px`);
       }
       assert.deepEqual(errors, []);
-      assert.deepEqual(asked, []);
+      assert.deepEqual(requests, []);
     } finally {
       await context.close();
     }

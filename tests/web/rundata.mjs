@@ -1,6 +1,6 @@
-// The data of a run's report as the program would write it, from a simulation. All figures are counted from the same
-// predictions, so they agree.
-import {boundOf, mean, placesOf, shareOf, simulate} from './simulation.mjs';
+// Simulated report data of a run, as the program would write it. All numbers are computed from the same predictions, so
+// they are consistent.
+import {boundOf, mean, positionsOf, shareOf, simulate} from './simulation.mjs';
 import {thumbnailOf} from './thumbnail.mjs';
 
 const base64 = (array) => Buffer.from(array.buffer, array.byteOffset, array.byteLength).toString('base64');
@@ -21,8 +21,8 @@ export function runData({
   gallery = 40,
   seed = 7,
 } = {}) {
-  const world = simulate({pictures, classes: classes.length, sources: sources.length, rounds: total, seed});
-  const [first, last] = [world.rounds[0], world.rounds[total]];
+  const simulation = simulate({pictures, classes: classes.length, sources: sources.length, rounds: total, seed});
+  const [first, last] = [simulation.rounds[0], simulation.rounds[total]];
   const files = sources.map((name) => `--source ${name}.safetensors`);
   return {
     schema: 1,
@@ -44,34 +44,34 @@ export function runData({
     sources: sources.map((name) => ({name, file: `${name}.safetensors`})),
     pictures,
     labels: labels ? 'street/test-labels.idx' : null,
-    rounds: world.rounds.map((_, round) => roundOf(world, round, total, labels)),
+    rounds: simulation.rounds.map((_, round) => roundOf(simulation, round, total, labels)),
     bound_notes: boundNotes(classes.length),
-    per_class: classes.map((name, k) => classFigures(world, name, k, labels)),
+    per_class: classes.map((name, k) => classFigures(simulation, name, k, labels)),
     confusion: labels
       ? {
           rows: 'truth',
           columns: 'predicted',
-          before: matrixOf(world.K, world.truth, first.prediction),
-          after: matrixOf(world.K, world.truth, last.prediction),
+          before: matrixOf(simulation.K, simulation.truth, first.prediction),
+          after: matrixOf(simulation.K, simulation.truth, last.prediction),
         }
       : {
           rows: 'before adaptation',
           columns: 'after adaptation',
           before: null,
-          after: matrixOf(world.K, first.prediction, last.prediction),
+          after: matrixOf(simulation.K, first.prediction, last.prediction),
         },
-    embedding: points === 0 ? null : embeddingOf(world, {points, maps, full, labels}),
-    gallery: galleryOf(world, classes, gallery, labels),
+    embedding: points === 0 ? null : embeddingOf(simulation, {points, maps, full, labels}),
+    gallery: galleryOf(simulation, classes, gallery, labels),
     notes: [
-      '3 pictures could not be read and were set aside.',
+      '3 pictures could not be read and were skipped.',
       'Round 10 trained on every picture, so there was nothing left to align.',
     ],
   };
 }
 
-function roundOf(world, place, total, labels) {
-  const {skill, truth, random, K} = world;
-  const {round, progress, prediction, bySource, confidence, count, order, trusted, weights} = world.rounds[place];
+function roundOf(simulation, index, total, labels) {
+  const {skill, truth, random, K} = simulation;
+  const {round, progress, prediction, bySource, confidence, count, order, trusted, weights} = simulation.rounds[index];
   const right = (i) => prediction[i] === truth[i];
   const mixture = shareOf(order, right);
   const decay = Math.exp((-2.6 * round) / Math.max(1, total));
@@ -96,7 +96,7 @@ function roundOf(world, place, total, labels) {
         ...(round < total && {adversarial: [0.69 + 0.3 * decay], discriminator: [1.38 - 0.5 * decay]}),
       },
     }),
-    changed: place > 0 ? prediction.filter((k, i) => k !== world.rounds[place - 1].prediction[i]).length : 0,
+    changed: index > 0 ? prediction.filter((k, i) => k !== simulation.rounds[index - 1].prediction[i]).length : 0,
     accuracy: labels
       ? {
           mixture,
@@ -112,32 +112,32 @@ function roundOf(world, place, total, labels) {
         }
       : null,
     test_accuracy: labels ? 0.98 * mixture : null,
-    bound: boundOf(world, world.rounds[place], labels),
+    bound: boundOf(simulation, simulation.rounds[index], labels),
   };
 }
 
-function embeddingOf(world, {points, maps, full, labels}) {
-  const {pictures, truth, rounds} = world;
+function embeddingOf(simulation, {points, maps, full, labels}) {
+  const {pictures, truth, rounds} = simulation;
   const embedded = Math.min(points, pictures);
   const sample = Array.from({length: embedded}, (_, i) => Math.floor((i * pictures) / embedded));
   const steps = Math.max(1, Math.min(maps, rounds.length) - 1);
-  const places = Array.from({length: steps + 1}, (_, i) => Math.round((i * (rounds.length - 1)) / steps));
+  const indices = Array.from({length: steps + 1}, (_, i) => Math.round((i * (rounds.length - 1)) / steps));
   const cloudOf = (shown, wanted) => ({
     sampled: shown.length,
     of: pictures,
     pictures: base64(Uint32Array.from(shown)),
     truth: labels ? base64(Int16Array.from(shown, (i) => truth[i])) : null,
-    rounds: [...new Set(wanted)].map((place) => mapOf(world, rounds[place], shown)),
+    rounds: [...new Set(wanted)].map((index) => mapOf(simulation, rounds[index], shown)),
   });
   const all = truth.map((_, i) => i);
-  return {...cloudOf(sample, places), ...(full && {full: cloudOf(all, [rounds.length - 1])})};
+  return {...cloudOf(sample, indices), ...(full && {full: cloudOf(all, [rounds.length - 1])})};
 }
 
-function mapOf(world, round, points) {
+function mapOf(simulation, round, points) {
   const {prediction, trusted, bySource} = round;
   return {
     round: round.round,
-    xy: base64(placesOf(world, round, points)),
+    xy: base64(positionsOf(simulation, round, points)),
     label: base64(Int16Array.from(points, (i) => prediction[i])),
     confident: base64(Uint8Array.from(points, (i) => trusted[i])),
     agreement: base64(Float32Array.from(points, (i) => shareOf(bySource, (said) => said[i] === prediction[i]))),
@@ -213,13 +213,13 @@ function configOf(rounds) {
 function boundNotes(classes) {
   return [
     'The bound is Eq. 2 (Theorem 4.1) for a loss between 0 and M = 1, and may fail with probability 0.05.',
-    'Label mismatch is -ln(1 - e) in nats. Without labels e is how often the sources and the mixture disagree with ' +
-      'the pseudo-labels of the confident samples, a proxy: models that share a mistake agree. With labels e is the ' +
-      'share of wrong pseudo-labels, and the number a lower bound of the paper’s term.',
-    'Feature misalignment is the divergence, in nats, between the confident samples and the target set that a ' +
-      'discriminator finds in the features it is given. It cannot exceed ln(n / N).',
+    'Label mismatch is -ln(1 - e) in nats. Without labels, e is how often the sources and the mixture disagree with ' +
+      'the pseudo-labels of the confident samples, a proxy: models that share a mistake agree. With labels, e is the ' +
+      'share of wrong pseudo-labels, and the result is a lower bound of the paper’s term.',
+    'Feature misalignment is the divergence, in nats, between the confident samples and the target set, estimated by ' +
+      'a discriminator on held-out samples. It cannot exceed ln(n / N).',
     'By Remark 1 (Eq. 5) the mean misalignment of the sources’ own spaces is at most that of the joint space.',
-    `Variance takes a capacity (Natarajan dimension) of ${classes} classes times 64 joint features and C = 1.`,
-    'The sum guarantees nothing: above M = 1 it says less than the loss’s own range.',
+    `Variance assumes a capacity (Natarajan dimension) of ${classes} classes times 64 joint features and C = 1.`,
+    'The sum is not a guarantee: above M = 1 it is vacuous.',
   ];
 }

@@ -1,7 +1,6 @@
-// A small world for reports: pictures with a truth, sources that are right more or less often, and rounds in which the
-// mixture gets better.
+// Simulates a run: pictures with labels, sources of different accuracy, and rounds in which the mixture improves.
 
-/** Numbers of 0..1 that are the same on every machine (mulberry32). */
+/** Uniform random numbers, the same on every machine (mulberry32). */
 export function randomOf(seed) {
   let state = seed;
   return () => {
@@ -14,7 +13,7 @@ export function randomOf(seed) {
 
 export const mean = (values) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 
-/** The share of `values` for which `right` holds; null where there are none. */
+/** Fraction of `values` for which `right` holds; null if there are none. */
 export const shareOf = (values, right) => (values.length === 0 ? null : values.filter(right).length / values.length);
 
 /**
@@ -24,8 +23,8 @@ export function simulate({pictures, classes: K, sources, rounds: total, seed}) {
   const random = randomOf(seed);
   const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const truth = Array.from({length: pictures}, () => Math.floor(K * random()));
-  const ease = Array.from({length: pictures}, random); // the easier a picture, the earlier it is right and confident
-  const mistaken = truth.map((k) => (k + 1 + Math.floor((K - 1) * random() ** 4)) % K); // confused with few others
+  const ease = Array.from({length: pictures}, random); // easier pictures are correct and confident earlier
+  const mistaken = truth.map((k) => (k + 1 + Math.floor((K - 1) * random() ** 4)) % K); // confused with few classes
   const skill = Array.from({length: sources}, (_, j) => 0.15 + (0.6 * (j + 1)) / sources);
   const spot = truth.map(() => [normal(), normal()]);
 
@@ -54,8 +53,8 @@ export function simulate({pictures, classes: K, sources, rounds: total, seed}) {
   return {K, pictures, truth, mistaken, skill, spot, rounds, random};
 }
 
-/** Where `points` lie on the map of a round: classes in a spiral, mistakes near the class they are taken for. */
-export function placesOf({K, truth, mistaken, spot}, {progress, prediction}, points) {
+/** Positions of `points` in a round: classes in a spiral, mistakes near the class they are confused with. */
+export function positionsOf({K, truth, mistaken, spot}, {progress, prediction}, points) {
   const centre = Array.from({length: K}, (_, k) =>
     [Math.cos(k * 2.4) * Math.sqrt(k + 0.6), Math.sin(k * 2.4) * Math.sqrt(k + 0.6)].map((v) => v * 30),
   );
@@ -70,7 +69,7 @@ export function placesOf({K, truth, mistaken, spot}, {progress, prediction}, poi
   return xy;
 }
 
-/** The terms of the bound as the program measures them, with the capacity of linear classifiers on 64 features. */
+/** The terms of the bound as in the program, with the capacity of linear classifiers on 64 features. */
 export function boundOf({K, pictures, truth}, {prediction, bySource, order, trusted, progress}, labels) {
   const inside = order.filter((i) => trusted[i]);
   const differ = mean(bySource.map((said) => shareOf(inside, (i) => said[i] !== prediction[i])));

@@ -1,4 +1,4 @@
-// Tables: of the classes, of confusions, of the configuration and of benchmarks.
+// Tables of classes, confusions, configuration and benchmarks.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
@@ -37,7 +37,7 @@ readerTests('tables', ({look}) => {
     ['many', 9000],
     ['hostile', 200],
   ]) {
-    test(`${name}: the confusion matrix sums to all pictures, whatever is chosen`, () =>
+    test(`${name}: the confusion matrix sums to all pictures in every view`, () =>
       look(name, async (page) => {
         const sums = async () => {
           const cells = await page.locator('.confusion-table tbody td[data-row]').allTextContents();
@@ -72,7 +72,7 @@ readerTests('tables', ({look}) => {
       }));
   }
 
-  test('the arrow keys walk the confusion matrix', () =>
+  test('arrow keys move through the confusion matrix', () =>
     look('labels', async (page) => {
       await page.locator('.confusion-table td[data-row="0"][data-column="0"]').focus();
       await page.keyboard.press('ArrowDown');
@@ -80,7 +80,7 @@ readerTests('tables', ({look}) => {
       assert.match(await page.locator('.readout').textContent(), /^truth 1, predicted 1: \d+ pictures/);
     }));
 
-  test('the configuration is filtered by a word', () =>
+  test('a word filters the configuration', () =>
     look('labels', async (page) => {
       const rows = page.locator('#config tbody tr:visible');
       assert.equal(await rows.count(), 14);
@@ -90,7 +90,7 @@ readerTests('tables', ({look}) => {
       assert.equal(await page.locator('#config .absent').isVisible(), true);
     }));
 
-  test('a benchmark shows its tables, the paper’s figures and one column as bars', () =>
+  test('a benchmark shows its tables, the paper’s results and one column as bars', () =>
     look('table', async (page) => {
       assert.equal(await page.locator('table.benchmark').count(), 2);
       assert.equal(await page.locator('table.benchmark').first().locator('tbody tr').count(), 9);

@@ -1,4 +1,4 @@
-// What the page says, and what it does not fall for.
+// Texts of the page, missing data and hostile input.
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
@@ -14,10 +14,10 @@ readerTests('texts', ({look, write, visit}) => {
       assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^tributary adapt --source/);
     }));
 
-  test('what is not there is said in a sentence', async () => {
+  test('missing data is explained', async () => {
     await look('unlabelled', async (page) => {
       const text = await page.locator('main').textContent();
-      assert.match(text, /nothing on this page says how many predictions are right/);
+      assert.match(text, /this page shows no accuracy/);
       assert.match(text, /Recall and precision need labels/);
       assert.doesNotMatch(text, /undefined|NaN|null/);
       assert.equal(await page.locator('#accuracy, #pseudo-labels').count(), 0);
@@ -29,7 +29,7 @@ readerTests('texts', ({look, write, visit}) => {
         /No confident set is recorded/,
         /bound were not computed/,
         /No map of the pictures/,
-        /no pictures in it/,
+        /has no pictures/,
       ])
         assert.match(text, sentence);
       assert.doesNotMatch(text, /undefined|NaN|null/);
@@ -39,7 +39,7 @@ readerTests('texts', ({look, write, visit}) => {
     );
   });
 
-  test('hostile texts stay texts', () =>
+  test('hostile texts are not interpreted', () =>
     look('hostile', async (page) => {
       await page.waitForTimeout(300);
       assert.equal(await page.evaluate(() => window.hacked), undefined);
@@ -50,7 +50,7 @@ readerTests('texts', ({look, write, visit}) => {
       assert.doesNotMatch(await page.locator('main').textContent(), /\u202e/);
     }));
 
-  test('data of another schema is refused in a sentence', async () => {
+  test('data of another schema is rejected with a message', async () => {
     const file = write('other-schema', {...runData({pictures: 20, rounds: 1}), schema: 2});
     const {page, context} = await visit(file);
     assert.match(await page.locator('main').textContent(), /cannot be shown.*schema 2/);

@@ -1,7 +1,7 @@
-// Thumbnails for reports of tests: small pictures of digits, made on the spot.
+// Generated thumbnails of digits, for test reports.
 import {deflateSync} from 'node:zlib';
 
-// Digits of 5 x 7, for thumbnails that look like something.
+// Bitmaps of the digits, 5 x 7.
 const GLYPHS = [
   '01110100011001110101110011000101110',
   '00100011000010000100001000010001110',

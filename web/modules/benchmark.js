@@ -1,4 +1,4 @@
-// The page of a benchmark: its tables with the paper's figures, and one column at a time as bars.
+// The page of a benchmark: tables with the paper's results, and one column at a time as a bar chart.
 import {chartFigure, drawCharts} from './charts.js';
 import {chosen, choose} from './choices.js';
 import {absent, element, scrollBox, section, selection} from './dom.js';
@@ -25,7 +25,7 @@ export function benchmarkHeader(benchmark) {
       element(
         'p',
         {class: 'lead'},
-        `${counted(methods.size, 'method')} on ${counted(targets, 'target')}, beside the paper’s figures where it has them.`,
+        `${counted(methods.size, 'method')} on ${counted(targets, 'target')}, with the paper’s results if available.`,
       ),
       element('p', {class: 'created'}, benchmark.created),
     ),
@@ -35,7 +35,7 @@ export function benchmarkHeader(benchmark) {
 /** @param {Benchmark} benchmark */
 export function benchmarkSections(benchmark) {
   if (benchmark.tables.length === 0)
-    return [section('tables', 'Tables', null, absent('There is no table yet: no run of this benchmark is finished.'))];
+    return [section('tables', 'Tables', null, absent('There is no table yet: no run of this benchmark has finished.'))];
   return benchmark.tables.map((table, index) =>
     section(
       `table-${index + 1}`,
@@ -78,9 +78,9 @@ function tableBox(benchmark, table) {
     ),
   );
   const legend = [
-    'Bold: the best of ours in a column.',
-    deviation ? '±: deviation over the seeds.' : '',
-    paper ? 'Small: the paper’s figure.' : 'The paper has no figures for this table.',
+    'Bold: our best result per column.',
+    deviation ? '±: standard deviation over seeds.' : '',
+    paper ? 'Small: the paper’s result.' : 'The paper has no results for this table.',
   ];
   return element(
     'div',
@@ -128,7 +128,7 @@ function cellOf(cell, best) {
  */
 function bars(benchmark, table, index) {
   const key = `column-${index + 1}`;
-  const place = element('div', {class: 'charts'});
+  const container = element('div', {class: 'charts'});
   const draw = (/** @type {number} */ column) => {
     const cells = table.rows.map((row) => row.cells[column]);
     /** @type {import('./charts.js').Series[]} */
@@ -142,16 +142,16 @@ function bars(benchmark, table, index) {
     ];
     if (cells.some((cell) => typeof cell?.paper === 'number'))
       series.push({name: 'paper', colour: 1, values: cells.map((cell) => cell?.paper)});
-    place.replaceChildren(
+    container.replaceChildren(
       chartFigure({
         id: `bars-${index + 1}`,
         type: 'bar',
         horizontal: true,
         width: 'wide',
         title: benchmark.columns[column] === 'mean' ? 'Mean over the targets' : `Target ${benchmark.columns[column]}`,
-        note: `${sentenceCase(table.title)}. The axis begins at zero.`,
-        places: table.rows.map((row) => row.method),
-        placesTitle: '',
+        note: `${sentenceCase(table.title)}. The axis starts at zero.`,
+        categories: table.rows.map((row) => row.method),
+        categoryTitle: '',
         series,
         valuesTitle: table.title,
         format: oneDigit,
@@ -181,6 +181,6 @@ function bars(benchmark, table, index) {
         },
       }),
     ),
-    place,
+    container,
   );
 }

@@ -1,7 +1,7 @@
-// Charts of lines and bars: a figure with a sentence, the drawing, a legend that the keyboard reaches, and its figures.
+// Line and bar charts: a figure with a caption, the canvas, a keyboard-accessible legend, and a data table.
 //
-// Chart.js draws; it is the page's only code that is not ours. Everything around the canvas is HTML, so that a screen
-// reader, a search in the page and a printer have it too.
+// Chart.js draws the canvas; it is the page's only third-party code. Everything else is HTML, so that it works with
+// screen readers, text search and printing.
 import {chosen, choose} from './choices.js';
 import {drawing, element, scrollBox, visibleText} from './dom.js';
 import {plainNumber} from './format.js';
@@ -11,12 +11,12 @@ import {coloursChanged, onColours, seriesColour, seriesDash, styleColour} from '
 const ChartJs = /** @type {any} */ (globalThis).Chart;
 
 /**
- * One line, or one bar at every place.
+ * One line, or one bar per category.
  * @typedef {object} Series
  * @property {string} name
- * @property {(number | null | undefined)[]} values  one for every place on the x axis; null is a gap
+ * @property {(number | null | undefined)[]} values  one per category; null is a gap
  * @property {number} colour  index into the colours
- * @property {boolean} [dashed]  says "not the main thing": a reference, an alternative
+ * @property {boolean} [dashed]  for references and alternatives
  * @property {boolean} [thick]
  * @property {(number | null | undefined)[]} [deviations]  drawn as whiskers
  */
@@ -25,10 +25,10 @@ const ChartJs = /** @type {any} */ (globalThis).Chart;
  * @typedef {object} ChartSpec
  * @property {string} id
  * @property {string} title
- * @property {string} note  one sentence: how to read it
+ * @property {string} note  one sentence on how to read the chart
  * @property {'line' | 'bar'} type
- * @property {(string | number)[]} places  on the x axis
- * @property {string} placesTitle
+ * @property {(string | number)[]} categories  rounds, methods, ...
+ * @property {string} categoryTitle
  * @property {Series[]} series
  * @property {string} valuesTitle  with the unit
  * @property {(value: number) => string} format
@@ -37,7 +37,7 @@ const ChartJs = /** @type {any} */ (globalThis).Chart;
  * @property {boolean} [stacked]
  * @property {boolean} [horizontal]
  * @property {'wide'} [width]
- * @property {number} [height]  in pixels, where the usual one does not fit
+ * @property {number} [height]  in pixels, if not the default
  */
 
 /** @type {(() => void)[]} */
@@ -47,7 +47,7 @@ const awaiting = [];
 const drawn = [];
 
 /**
- * The figure; its chart is drawn by drawCharts(), once the page has a width.
+ * Returns the figure. drawCharts() draws its chart once the figure is in the page.
  * @param {ChartSpec} spec
  */
 export function chartFigure(spec) {
@@ -61,12 +61,12 @@ export function chartFigure(spec) {
   );
   const legend = element('div', {class: 'legend', role: 'group', 'aria-label': `Show in ${spec.title}`});
   if (spec.series.length > 1) figure.append(legend);
-  figure.append(plot, figuresOf(spec));
+  figure.append(plot, dataTable(spec));
   awaiting.push(() => drawChart(spec, canvas, legend));
   return figure;
 }
 
-/** Draws the figures that are new in the page and lets go of those that left it. */
+/** Draws the charts that are new in the page and destroys those that were removed from it. */
 export function drawCharts() {
   for (const gone of drawn.filter(({chart}) => !chart.canvas.isConnected)) {
     gone.chart.destroy();
@@ -90,19 +90,19 @@ onColours(() => {
 function drawChart(spec, canvas, legend) {
   const key = `hidden:${spec.id}`;
   const hidden = new Set(chosen(key, /** @type {string[]} */ ([])));
-  const [valueAxis, placeAxis] = spec.horizontal ? ['x', 'y'] : ['y', 'x'];
+  const [valueAxis, categoryAxis] = spec.horizontal ? ['x', 'y'] : ['y', 'x'];
   const chart = new ChartJs(canvas, {
     type: spec.type,
     data: {
-      labels: spec.places.map((place) => visibleText(String(place))),
+      labels: spec.categories.map((category) => visibleText(String(category))),
       datasets: spec.series.map((series) => datasetOf(spec, series, hidden.has(series.name))),
     },
     options: {
       animation: false,
       responsive: true,
       maintainAspectRatio: false,
-      indexAxis: placeAxis,
-      interaction: {mode: 'index', axis: placeAxis, intersect: false},
+      indexAxis: categoryAxis,
+      interaction: {mode: 'index', axis: categoryAxis, intersect: false},
       layout: {padding: {top: 6, right: 6}},
       plugins: {
         legend: {display: false},
@@ -112,17 +112,17 @@ function drawChart(spec, canvas, legend) {
           cornerRadius: 6,
           usePointStyle: true,
           callbacks: {
-            title: (/** @type {any[]} */ items) => `${spec.placesTitle} ${items[0].label}`,
+            title: (/** @type {any[]} */ items) => `${spec.categoryTitle} ${items[0].label}`,
             label: (/** @type {any} */ item) =>
               ` ${item.dataset.label}: ${spec.format(item.parsed[valueAxis])}${deviationOf(spec, item)}`,
           },
         },
       },
       scales: {
-        [placeAxis]: {
+        [categoryAxis]: {
           stacked: spec.stacked,
           grid: {display: false},
-          title: {display: !spec.horizontal, text: spec.placesTitle},
+          title: {display: !spec.horizontal, text: spec.categoryTitle},
           ticks: {maxRotation: 0, autoSkip: !spec.horizontal, autoSkipPadding: 12},
         },
         [valueAxis]: {
@@ -142,7 +142,7 @@ function drawChart(spec, canvas, legend) {
     },
     plugins: [whiskers(spec)],
   });
-  const paint = () => paintChart(chart, valueAxis, placeAxis);
+  const paint = () => paintChart(chart, valueAxis, categoryAxis);
   paint();
   chart.update('none');
   drawn.push({chart, paint});
@@ -208,20 +208,20 @@ function datasetOf(spec, series, hidden) {
 /**
  * @param {any} chart
  * @param {string} valueAxis
- * @param {string} placeAxis
+ * @param {string} categoryAxis
  */
-function paintChart(chart, valueAxis, placeAxis) {
+function paintChart(chart, valueAxis, categoryAxis) {
   const [ink, soft, line] = [styleColour('ink'), styleColour('soft'), styleColour('line')];
   const font = {family: getComputedStyle(document.body).fontFamily, size: 12};
-  for (const axis of [valueAxis, placeAxis]) {
+  for (const axis of [valueAxis, categoryAxis]) {
     const scale = chart.options.scales[axis];
     Object.assign(scale.ticks, {color: soft, font});
     Object.assign(scale.title, {color: soft, font});
   }
-  // The line at zero is stronger than the others: it is where the bars stand.
+  // Emphasise the zero line, on which the bars stand.
   chart.options.scales[valueAxis].grid.color = (/** @type {any} */ context) =>
     context.tick?.value === 0 ? soft : line;
-  Object.assign(chart.options.scales[placeAxis].grid, {borderColor: 'transparent'});
+  Object.assign(chart.options.scales[categoryAxis].grid, {borderColor: 'transparent'});
   Object.assign(chart.options.scales[valueAxis].grid, {borderColor: 'transparent'});
   Object.assign(chart.options.plugins.tooltip, {
     backgroundColor: styleColour('raised'),
@@ -244,7 +244,7 @@ function deviationOf(spec, item) {
 }
 
 /**
- * Deviations, drawn over the bars.
+ * Chart.js plugin that draws deviations over the bars.
  * @param {ChartSpec} spec
  */
 function whiskers(spec) {
@@ -257,8 +257,8 @@ function whiskers(spec) {
       context.lineWidth = 1.25;
       spec.series.forEach((series, index) => {
         if (!series.deviations || !chart.isDatasetVisible(index)) return;
-        chart.getDatasetMeta(index).data.forEach((/** @type {any} */ bar, /** @type {number} */ place) => {
-          const [value, deviation] = [series.values[place], series.deviations?.[place]];
+        chart.getDatasetMeta(index).data.forEach((/** @type {any} */ bar, /** @type {number} */ position) => {
+          const [value, deviation] = [series.values[position], series.deviations?.[position]];
           if (typeof value !== 'number' || typeof deviation !== 'number') return;
           const scale = spec.horizontal ? chart.scales.x : chart.scales.y;
           const [low, high] = [scale.getPixelForValue(value - deviation), scale.getPixelForValue(value + deviation)];
@@ -285,7 +285,7 @@ function whiskers(spec) {
 }
 
 /**
- * A piece of the line or bar, for the legend.
+ * A sample of the line or bar, for the legend.
  * @param {ChartSpec} spec
  * @param {Series} series
  */
@@ -308,32 +308,32 @@ function sample(spec, series) {
 }
 
 /**
- * What the chart shows, as a table to unfold.
+ * The data of the chart as a collapsible table.
  * @param {ChartSpec} spec
  */
-function figuresOf(spec) {
-  const details = element('details', {class: 'figures'}, element('summary', {}, 'Figures'));
-  // Made when it is opened: a page has some fifteen of them.
+function dataTable(spec) {
+  const details = element('details', {class: 'figures'}, element('summary', {}, 'Data table'));
+  // Built when first opened: a page has about fifteen of them.
   details.addEventListener('toggle', () => {
     choose(`open:${spec.id}`, details.open);
     if (details.childElementCount > 1) return;
     const head = element(
       'tr',
       {},
-      element('th', {scope: 'col'}, spec.placesTitle),
+      element('th', {scope: 'col'}, spec.categoryTitle),
       ...spec.series.map((series) => element('th', {scope: 'col'}, series.name)),
     );
     const body = element('tbody');
-    spec.places.forEach((place, index) => {
+    spec.categories.forEach((category, index) => {
       const cells = spec.series.map((series) => {
         const value = series.values[index];
         return element('td', {}, typeof value === 'number' ? spec.format(value) : '–');
       });
-      body.append(element('tr', {}, element('th', {scope: 'row'}, place), ...cells));
+      body.append(element('tr', {}, element('th', {scope: 'row'}, category), ...cells));
     });
     details.append(
       scrollBox(
-        `Figures of ${spec.title}`,
+        `Data of ${spec.title}`,
         'low',
         element(
           'table',
@@ -353,16 +353,16 @@ function figuresOf(spec) {
 function spokenChart(spec) {
   const lines = spec.series.map((series) => {
     const values = series.values.filter((value) => typeof value === 'number');
-    if (values.length === 0) return `${series.name}: nothing`;
+    if (values.length === 0) return `${series.name}: no data`;
     const [first, last] = [/** @type {number} */ (values[0]), /** @type {number} */ (values[values.length - 1])];
     return spec.type === 'line'
       ? `${series.name} from ${spec.format(first)} to ${spec.format(last)}`
       : `${series.name}: ${values.length} bars`;
   });
-  return `${spec.title}: ${lines.join('; ')}. The figures follow as a table.`;
+  return `${spec.title}: ${lines.join('; ')}. The data follows as a table.`;
 }
 
-// A printer wants another width than the screen had; Chart.js does not notice by itself.
+// Printing changes the width, which Chart.js does not notice by itself.
 addEventListener('beforeprint', () => {
   coloursChanged();
   for (const {chart} of drawn) chart.resize();

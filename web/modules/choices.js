@@ -1,4 +1,4 @@
-// What the reader chose: kept over a reload, since the page of a running adaptation reloads itself.
+// Choices of the reader, kept in session storage, because the page of a running adaptation reloads itself.
 
 const memory = new Map();
 
@@ -8,21 +8,21 @@ function storageKey(key) {
 }
 
 /**
- * The choice made before, or `otherwise` (also where what was kept is of another type).
+ * The stored choice, or `otherwise` if there is none or it has another type.
  * @template {string | number | boolean | string[] | number[]} T
  * @param {string} key
  * @param {T} otherwise
  * @returns {T extends string ? string : T extends number ? number : T extends boolean ? boolean : T}
  */
 export function chosen(key, otherwise) {
-  return /** @type {any} */ (keptOr(key, otherwise));
+  return /** @type {any} */ (storedOr(key, otherwise));
 }
 
 /**
  * @param {string} key
  * @param {unknown} otherwise
  */
-function keptOr(key, otherwise) {
+function storedOr(key, otherwise) {
   if (memory.has(key)) return memory.get(key);
   try {
     const text = sessionStorage.getItem(storageKey(key));
@@ -30,7 +30,7 @@ function keptOr(key, otherwise) {
     const value = JSON.parse(text);
     return typeof value === typeof otherwise && Array.isArray(value) === Array.isArray(otherwise) ? value : otherwise;
   } catch {
-    return otherwise; // a browser may forbid a local file its storage
+    return otherwise; // browsers may deny storage to local files
   }
 }
 
@@ -43,6 +43,6 @@ export function choose(key, value) {
   try {
     sessionStorage.setItem(storageKey(key), JSON.stringify(value));
   } catch {
-    // Then the choice lasts until the reload.
+    // Without storage the choice lasts until the reload.
   }
 }

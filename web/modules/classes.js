@@ -1,4 +1,4 @@
-// Class by class: how often it was predicted before and after, how surely, and how rightly.
+// Table of results per class: predictions before and after, confidence, recall and precision.
 import {absent, section} from './dom.js';
 import {count, percent, signed} from './format.js';
 import {shareBar, sortableTable} from './tables.js';
@@ -10,7 +10,7 @@ import {shareBar, sortableTable} from './tables.js';
 export function classesSection(run) {
   const rows = run.per_class;
   if (!rows || rows.length === 0)
-    return section('classes', 'Classes', null, absent('There are no figures class by class in this report.'));
+    return section('classes', 'Classes', null, absent('This report has no results per class.'));
   /** @type {import('./tables.js').Column<ClassFigures>[]} */
   const columns = [
     {name: 'Class', value: (row) => row.class},
@@ -23,7 +23,7 @@ export function classesSection(run) {
     },
     {
       name: 'After',
-      hint: 'Pictures predicted as this class after it',
+      hint: 'Pictures predicted as this class after the adaptation',
       numeric: true,
       value: (row) => row.after,
       cell: (row) => count(row.after),
@@ -37,9 +37,9 @@ export function classesSection(run) {
   ];
   /** @type {[keyof ClassFigures, string, string][]} */
   const shares = [
-    ['confidence', 'Confidence', 'Mean over the pictures predicted as this class'],
-    ['recall', 'Recall', 'Of the pictures of this class, the share that was predicted so'],
-    ['precision', 'Precision', 'Of the pictures predicted as this class, the share that is of it'],
+    ['confidence', 'Confidence', 'Mean confidence of the pictures predicted as this class'],
+    ['recall', 'Recall', 'Share of the pictures of this class that were predicted as such'],
+    ['precision', 'Precision', 'Share of the pictures predicted as this class that belong to it'],
   ];
   for (const [key, name, hint] of shares) {
     const share = (/** @type {ClassFigures} */ row) => /** @type {number | null | undefined} */ (row[key]);
@@ -55,14 +55,14 @@ export function classesSection(run) {
       },
     });
   }
-  const missing = run.labels ? null : absent('Recall and precision need labels, which this run has not.');
+  const missing = run.labels ? null : absent('Recall and precision need labels, which this run does not have.');
   return section(
     'classes',
     'Classes',
-    'How many pictures were given to each class. Choose a column to sort by it.',
+    'Number of pictures predicted per class. Select a column to sort by it.',
     sortableTable({
       id: 'per-class',
-      caption: 'Figures of every class',
+      caption: 'Results per class',
       columns,
       rows,
       searched: rows.length > 15 ? (row) => row.class : undefined,

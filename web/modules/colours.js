@@ -1,8 +1,8 @@
-// Colours: of classes, sources and scales, in light and dark.
+// Colours of classes, sources and scales, in the light and dark theme.
 //
-// The ten colours keep apart under the three kinds of colour blindness and have a contrast of 3 : 1 with the page
-// (tests/web checks both). Where ten do not suffice, colours come again with another shape or another dash, so that
-// fifty classes can be told apart; nothing is said by colour alone.
+// The ten colours are distinct under the three kinds of colour blindness and have a contrast of 3:1 with the page
+// (tests/web checks both). Beyond ten, colours repeat with another shape or dash, so that fifty classes are distinct.
+// Colour is never the only cue.
 
 const LIGHT = [
   '#2e79d1',
@@ -44,7 +44,7 @@ const prefersDark = matchMedia('(prefers-color-scheme: dark)');
 let asked = '';
 
 /**
- * The reader's choice, else the system's; paper is always light.
+ * The reader's choice, else the system's; always light in print.
  * @returns {'light' | 'dark'}
  */
 export function theme() {
@@ -53,7 +53,7 @@ export function theme() {
   return prefersDark.matches ? 'dark' : 'light';
 }
 
-/** @param {string} wanted  light, dark, or nothing for what the system says */
+/** @param {string} wanted  light, dark, or empty for the system's choice */
 export function askTheme(wanted) {
   asked = wanted;
   coloursChanged();
@@ -96,14 +96,14 @@ export function seriesDash(index) {
 
 /**
  * A colour of the style sheet.
- * @param {string} name  of the custom property, without --
+ * @param {string} name  name of the custom property, without --
  */
 export function styleColour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
 /**
- * "#rrggbb" as three numbers of 0..255.
+ * "#rrggbb" as three numbers from 0 to 255.
  * @param {string} hex
  * @returns {[number, number, number]}
  */
@@ -113,7 +113,7 @@ export function rgb(hex) {
 }
 
 /**
- * The colour that lies at `part` of 0..1 between two.
+ * Interpolates between two colours; `part` is from 0 to 1.
  * @param {string} from  "#rrggbb"
  * @param {string} to
  * @param {number} part
@@ -125,7 +125,7 @@ export function between(from, to, part) {
 }
 
 /**
- * From none (0) over half to all (1): two hues that colour blindness leaves apart, with grey between them.
+ * Diverging scale from 0 to 1: two hues that are distinct under colour blindness, with grey between them.
  * @param {number} part
  */
 export function scaleColour(part) {

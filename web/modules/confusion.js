@@ -1,7 +1,7 @@
-// The confusion matrix as a table: every cell has its row and column read out, and the arrow keys walk it.
+// The confusion matrix as a table with a readout of each cell and navigation by arrow keys.
 //
-// Up to 32 classes stand in it whole. Of more (DomainNet has 345) a part is shown, and all other classes are folded
-// into one row and one column, so that what stands there always sums to all pictures; beside it a picture of the whole.
+// Up to 32 classes are shown in full. With more (DomainNet has 345) a part of them is shown and the others are folded
+// into one row and one column, so that the cells always sum to all pictures. An overview image shows the whole matrix.
 import {chosen, choose} from './choices.js';
 import {between, onColours, rgb, styleColour} from './colours.js';
 import {absent, element, scrollBox, searchField, section, segments, selection} from './dom.js';
@@ -9,9 +9,9 @@ import {count, counted, percent} from './format.js';
 
 /** @typedef {import('./schema.js').Run} Run */
 
-const WHOLE = 32; // classes up to which the table holds all of them
-const PART = 16; // classes of a part
-const PAIRS = 8; // of the list of what is confused most
+const WHOLE = 32; // up to this many classes are shown in full
+const PART = 16; // classes shown otherwise
+const PAIRS = 8; // length of the list of most confused pairs
 
 /** @param {Run} run */
 export function confusionSection(run) {
@@ -19,10 +19,10 @@ export function confusionSection(run) {
   if (!confusion) return section('confusion', 'Confusion', null, absent('This report has no confusion matrix.'));
   const judged = Boolean(run.labels);
   const intro = judged
-    ? 'What was taken for what. On the diagonal truth and prediction agree.'
-    : 'How predictions moved: from the class before the adaptation to that after it. On the diagonal nothing changed.';
+    ? 'True and predicted classes. On the diagonal they agree.'
+    : 'Predicted classes before and after the adaptation. On the diagonal nothing changed.';
   const view = new ConfusionView(run, confusion);
-  return section('confusion', judged ? 'Confusion' : 'Moved predictions', intro, view.controls, view.body);
+  return section('confusion', judged ? 'Confusion' : 'Changed predictions', intro, view.controls, view.body);
 }
 
 class ConfusionView {
@@ -37,7 +37,7 @@ class ConfusionView {
     this.unit = chosen('confusion-unit', 'count');
     this.part = chosen('confusion-part', 'most');
     this.word = chosen('confusion-word', '');
-    this.place = element('div', {class: 'matrix-place'});
+    this.container = element('div', {class: 'matrix-place'});
     this.readout = element('p', {class: 'readout'});
     this.pairs = element('div', {class: 'pairs'});
     this.overview =
@@ -48,7 +48,7 @@ class ConfusionView {
     this.body = element(
       'div',
       {class: this.overview ? 'confusion many' : 'confusion'},
-      element('div', {class: 'matrix'}, this.place, this.readout),
+      element('div', {class: 'matrix'}, this.container, this.readout),
       element('div', {class: 'matrix-side'}, this.overview && this.overviewFigure(this.overview), this.pairs),
     );
     this.render();
@@ -117,7 +117,7 @@ class ConfusionView {
         }),
         searchField({
           id: 'confusion-word',
-          label: 'Or those with the word',
+          label: 'Or filter by name',
           value: this.word,
           oninput: (value) => {
             this.word = value;
@@ -130,7 +130,7 @@ class ConfusionView {
     return made;
   }
 
-  /** The classes that are shown, as indices. */
+  /** Indices of the shown classes. */
   shownClasses() {
     const {classes} = this.run;
     const all = classes.map((_, index) => index);
@@ -138,7 +138,7 @@ class ConfusionView {
     const wanted = this.word.trim().toLowerCase();
     if (wanted) return all.filter((index) => classes[index].toLowerCase().includes(wanted)).slice(0, PART);
     if (this.part !== 'most') return all.slice(Number(this.part), Number(this.part) + PART);
-    // Pair by pair, so that classes that are taken for each other stand side by side.
+    // Pair by pair, so that confused classes are adjacent.
     const most = new Set(confusedPairs(this.matrix).flatMap(({i, j}) => [i, j]));
     return [...most, ...all.filter((index) => !most.has(index))].slice(0, PART);
   }
@@ -151,7 +151,8 @@ class ConfusionView {
     const total = sumOf(folded.flat());
     const {rows, columns} = this.confusion;
     const caption = `${rows} (rows) by ${columns} (columns), ${counted(total, 'picture')}`;
-    this.place.replaceChildren(scrollBox(caption, 'matrix-scroll', this.table(folded, names, shown.length, caption)));
+    const table = this.table(folded, names, shown.length, caption);
+    this.container.replaceChildren(scrollBox(caption, 'matrix-scroll', table));
     const held =
       total === this.run.pictures
         ? `${counted(total, 'picture')} in all.`
@@ -164,7 +165,7 @@ class ConfusionView {
   /**
    * @param {number[][]} matrix
    * @param {string[]} names
-   * @param {number} proper  how many of the names are classes
+   * @param {number} proper  number of names that are classes
    * @param {string} caption
    */
   table(matrix, names, proper, caption) {
@@ -198,7 +199,7 @@ class ConfusionView {
           {tabindex: i + j === 0 ? 0 : -1, 'data-row': i, 'data-column': j, class: cell === 0 ? 'nil' : null},
           this.cellText(cell, sum),
         );
-        // Where all others meet all others right and wrong are mixed.
+        // The cell of all others by all others contains right and wrong predictions.
         const hue = i >= proper && j >= proper ? colours.mixed : i === j ? colours.right : colours.wrong;
         if (cell > 0) shade(td, between(colours.paper, hue, 0.12 + 0.88 * Math.sqrt(cell / sum)));
         line.append(td);
@@ -229,7 +230,7 @@ class ConfusionView {
     const say = (/** @type {Event} */ event) => this.say(/** @type {HTMLElement} */ (event.target), matrix, names);
     table.addEventListener('pointerover', say);
     table.addEventListener('focusin', say);
-    table.addEventListener('keydown', (event) => walk(event, body));
+    table.addEventListener('keydown', (event) => moveFocus(event, body));
     return table;
   }
 
@@ -261,9 +262,9 @@ class ConfusionView {
   renderPairs() {
     const pairs = confusedPairs(this.matrix);
     const {classes} = this.run;
-    const title = element('h3', {}, this.run.labels ? 'Confused most' : 'Moved most');
+    const title = element('h3', {}, this.run.labels ? 'Most confused' : 'Most changed');
     if (pairs.length === 0) {
-      this.pairs.replaceChildren(title, absent('Nothing lies off the diagonal.'));
+      this.pairs.replaceChildren(title, absent('All cells off the diagonal are zero.'));
       return;
     }
     const rows = pairs
@@ -326,7 +327,7 @@ class ConfusionView {
       element(
         'figcaption',
         {},
-        element('h3', {}, 'All classes at once'),
+        element('h3', {}, 'All classes'),
         element('p', {}, `${count(this.run.classes.length)} rows and columns, shaded by the share of the row.`),
       ),
       canvas,
@@ -368,7 +369,7 @@ function sumOf(values) {
 }
 
 /**
- * The cells off the diagonal that are not empty, the largest first.
+ * The non-zero cells off the diagonal, largest first.
  * @param {number[][]} matrix
  */
 function confusedPairs(matrix) {
@@ -383,20 +384,20 @@ function confusedPairs(matrix) {
 }
 
 /**
- * The rows and columns of `shown`, and in a last row and column the sums of all others (where there are others).
+ * The rows and columns of `shown`, with the sums of all others, if any, in a last row and column.
  * @param {number[][]} matrix
  * @param {number[]} shown
  */
 export function foldedMatrix(matrix, shown) {
   const size = shown.length < matrix.length ? shown.length + 1 : shown.length;
-  const place = new Array(matrix.length).fill(size - 1);
+  const target = new Array(matrix.length).fill(size - 1);
   shown.forEach((index, position) => {
-    place[index] = position;
+    target[index] = position;
   });
   const folded = Array.from({length: size}, () => new Array(size).fill(0));
   matrix.forEach((row, i) =>
     row.forEach((cell, j) => {
-      folded[place[i]][place[j]] += cell;
+      folded[target[i]][target[j]] += cell;
     }),
   );
   return /** @type {number[][]} */ (folded);
@@ -408,7 +409,7 @@ export function foldedMatrix(matrix, shown) {
  */
 function shade(cell, background) {
   cell.style.backgroundColor = background;
-  cell.style.color = luminance(background) > 0.18 ? '#000000' : '#ffffff'; // either has a contrast of 4.5 then
+  cell.style.color = luminance(background) > 0.18 ? '#000000' : '#ffffff'; // contrast of at least 4.5
 }
 
 /** @param {string} colour */
@@ -421,11 +422,11 @@ function luminance(colour) {
 }
 
 /**
- * Moves the focus from cell to cell.
+ * Moves the focus to the next cell.
  * @param {KeyboardEvent} event
  * @param {HTMLElement} body
  */
-function walk(event, body) {
+function moveFocus(event, body) {
   const steps = new Map([
     ['ArrowUp', [-1, 0]],
     ['ArrowDown', [1, 0]],

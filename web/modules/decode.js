@@ -1,4 +1,4 @@
-// Arrays that lie in the data as base64, little endian.
+// Decodes arrays that are stored in the data as base64, little endian.
 
 /**
  * @param {string} text
@@ -16,7 +16,7 @@ export function bytesOf(text) {
 }
 
 /**
- * An array of `length` elements; an error says what lies there instead.
+ * Decodes an array of `length` elements; throws if the size does not match.
  * @template {ArrayLike<number>} A
  * @param {{new (buffer: ArrayBuffer): A, BYTES_PER_ELEMENT: number}} Type
  * @param {string} text
@@ -26,7 +26,7 @@ export function bytesOf(text) {
 export function arrayOf(Type, text, length) {
   const buffer = bytesOf(text);
   if (buffer.byteLength !== length * Type.BYTES_PER_ELEMENT) {
-    throw new Error(`${buffer.byteLength} bytes lie where ${length} x ${Type.BYTES_PER_ELEMENT} belong`);
+    throw new Error(`${buffer.byteLength} bytes instead of ${length} x ${Type.BYTES_PER_ELEMENT}`);
   }
   return new Type(buffer);
 }

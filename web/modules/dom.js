@@ -1,10 +1,10 @@
-// Elements made from data. Text only ever becomes a text node, so that no file name can turn into markup.
+// Creates elements. Text always becomes a text node, so that no file name can turn into markup.
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 
 /**
- * An element with attributes and children. A function is a listener ("onclick"), true an empty attribute; false, null
- * and undefined leave the attribute out.
+ * Creates an element with attributes and children. A function value is an event listener ("onclick"), true an empty
+ * attribute; false, null and undefined omit the attribute.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
  * @param {Record<string, string | number | boolean | null | undefined | ((event: any) => void)>} [attributes]
@@ -19,7 +19,7 @@ export function element(tag, attributes = {}, ...children) {
 }
 
 /**
- * The same for drawings.
+ * The same for SVG.
  * @param {string} tag
  * @param {Record<string, string | number | boolean | null | undefined | ((event: any) => void)>} [attributes]
  * @param {...Child} children
@@ -56,8 +56,8 @@ function addChildren(parent, children) {
 }
 
 /**
- * Text without the invisible marks that turn the direction of what follows: a file name could otherwise garble its
- * sentence or pretend to end in ".png".
+ * Replaces invisible characters that change the text direction: with them a file name could garble its sentence or
+ * pretend to end in ".png".
  * @param {string} text
  */
 export function visibleText(text) {
@@ -65,17 +65,17 @@ export function visibleText(text) {
 }
 
 /**
- * A paragraph that says what one would look for here and why it is not there.
+ * A paragraph that says what is missing here and why.
  * @param {string} sentence
  */
 export function absent(sentence) {
   return element('p', {class: 'absent'}, sentence);
 }
 
-// Choices are kept by choices.js; autocomplete is off so that the browser does not restore older ones over them.
+// choices.js stores choices; autocomplete is off so that the browser does not restore older ones.
 
 /**
- * A choice among a few: radio buttons drawn as one bar.
+ * A choice among a few: radio buttons styled as one bar.
  * @template {string} V
  * @param {{name: string, label: string, options: [V, string][], value: V, onchange: (value: V) => void}} choice
  */
@@ -114,7 +114,7 @@ export function selection({id, label, options, value, onchange}) {
 }
 
 /**
- * A field to search in.
+ * A search field.
  * @param {{id: string, label: string, value: string, oninput: (value: string) => void}} field
  */
 export function searchField({id, label, value, oninput}) {
@@ -130,10 +130,9 @@ export function searchField({id, label, value, oninput}) {
 }
 
 /**
- * A box that scrolls by itself, so that a wide table does not widen the page. It takes the focus, so that the arrow
- * keys scroll it.
+ * A scrollable box, so that a wide table does not widen the page. It is focusable, so that the arrow keys scroll it.
  * @param {string} label
- * @param {string} kind  more of the class
+ * @param {string} kind  additional class
  * @param {...Child} children
  */
 export function scrollBox(label, kind, ...children) {
@@ -141,7 +140,7 @@ export function scrollBox(label, kind, ...children) {
 }
 
 /**
- * A part of the page that the navigation leads to, under its id as a word or, where that is a number, under its title.
+ * A section of the page. The navigation shows its id or, if that ends in a number, its title.
  * @param {string} id
  * @param {string} title
  * @param {Child} intro

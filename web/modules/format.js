@@ -1,4 +1,4 @@
-// Numbers as a person reads them.
+// Formats numbers for display.
 
 const NARROW = '\u202f'; // between a number and its unit
 
@@ -18,7 +18,7 @@ export function counted(value, singular, plural = `${singular}s`) {
 }
 
 /**
- * @param {number} share  of one
+ * @param {number} share  from 0 to 1
  * @param {number} [digits]
  */
 export function percent(share, digits = 1) {
@@ -26,7 +26,7 @@ export function percent(share, digits = 1) {
 }
 
 /**
- * Four digits that matter, and a real minus sign.
+ * About four significant digits, with a real minus sign.
  * @param {number} value
  */
 export function decimal(value) {
@@ -46,7 +46,7 @@ function trimmed(value, magnitude) {
 }
 
 /**
- * As short as it can be, for the marks of an axis.
+ * As short as possible, for axis ticks.
  * @param {number} value
  */
 export function plainNumber(value) {
@@ -81,7 +81,7 @@ export function listed(names) {
 }
 
 /**
- * "cross_entropy" to "Cross entropy", for names that we have no words for.
+ * "cross_entropy" to "Cross entropy", for names without a title of their own.
  * @param {string} name
  */
 export function titled(name) {
@@ -90,7 +90,7 @@ export function titled(name) {
 }
 
 /**
- * The values that are known.
+ * The values that are finite numbers.
  * @param {(number | null | undefined)[]} values
  * @returns {number[]}
  */

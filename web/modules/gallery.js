@@ -1,4 +1,4 @@
-// Pictures with what was made of them: the surest, the least sure, and those whose class changed.
+// Gallery of pictures and their predictions: most confident, least confident, and changed.
 import {chosen, choose} from './choices.js';
 import {absent, element, section, segments, selection} from './dom.js';
 import {count, counted, percent} from './format.js';
@@ -18,7 +18,7 @@ const GROUPS = [
 ];
 
 /**
- * The picture itself. Only pictures that lie in the page are shown, whatever the data says.
+ * The thumbnail. Shows data: addresses only, whatever the data says.
  * @param {Picture} picture
  */
 export function thumbnail(picture) {
@@ -30,9 +30,9 @@ export function thumbnail(picture) {
 /** @param {Run} run */
 export function gallerySection(run) {
   const groups = GROUPS.filter(([group]) => (run.gallery?.[group]?.length ?? 0) > 0);
-  if (groups.length === 0) return section('pictures', 'Pictures', null, absent('This report has no pictures in it.'));
-  const places = {group: chosen('gallery-group', groups[0][0]), label: chosen('gallery-class', 'all')};
-  if (!groups.some(([group]) => group === places.group)) places.group = groups[0][0];
+  if (groups.length === 0) return section('pictures', 'Pictures', null, absent('This report has no pictures.'));
+  const filter = {group: chosen('gallery-group', groups[0][0]), label: chosen('gallery-class', 'all')};
+  if (!groups.some(([group]) => group === filter.group)) filter.group = groups[0][0];
   let limit = PAGE;
 
   const wordy =
@@ -55,10 +55,10 @@ export function gallerySection(run) {
   const labels = element('div', {class: 'gallery-class'});
 
   const render = () => {
-    const all = run.gallery?.[/** @type {GalleryGroup} */ (places.group)] ?? [];
+    const all = run.gallery?.[/** @type {GalleryGroup} */ (filter.group)] ?? [];
     const present = [...new Set(all.map((picture) => picture.prediction))].sort((a, b) => a - b);
-    if (places.label !== 'all' && !present.includes(Number(places.label))) places.label = 'all';
-    const wanted = places.label === 'all' ? all : all.filter((picture) => picture.prediction === Number(places.label));
+    if (filter.label !== 'all' && !present.includes(Number(filter.label))) filter.label = 'all';
+    const wanted = filter.label === 'all' ? all : all.filter((picture) => picture.prediction === Number(filter.label));
     grid.replaceChildren(...wanted.slice(0, limit).map((picture) => card(run, picture)));
     const rest = wanted.length > limit ? ` of ${count(wanted.length)}` : '';
     shown.textContent = `${counted(Math.min(limit, wanted.length), 'picture')}${rest}`;
@@ -67,13 +67,13 @@ export function gallerySection(run) {
       selection({
         id: 'gallery-class',
         label: 'Predicted as',
-        value: places.label,
+        value: filter.label,
         options: [
           ['all', 'any class'],
           .../** @type {[string, string][]} */ (present.map((index) => [String(index), className(run, index)])),
         ],
         onchange: (value) => {
-          places.label = value;
+          filter.label = value;
           limit = PAGE;
           choose('gallery-class', value);
           render();
@@ -86,9 +86,9 @@ export function gallerySection(run) {
     name: 'gallery-group',
     label: 'Show',
     options: groups,
-    value: /** @type {GalleryGroup} */ (places.group),
+    value: /** @type {GalleryGroup} */ (filter.group),
     onchange: (value) => {
-      places.group = value;
+      filter.group = value;
       limit = PAGE;
       choose('gallery-group', value);
       render();
@@ -98,7 +98,7 @@ export function gallerySection(run) {
   return section(
     'pictures',
     'Pictures',
-    'A look at single pictures: the mixture’s class, what it was before, and what each source says by itself.',
+    'Single pictures with the mixture’s prediction, its prediction before the adaptation, and that of each source.',
     element('div', {class: 'controls'}, choice, labels, shown),
     grid,
     more,
@@ -135,20 +135,20 @@ function card(run, picture) {
       element(
         'span',
         {class: prediction === truth ? 'verdict right' : 'verdict wrong'},
-        prediction === truth ? '✓ right' : '✗ wrong',
+        prediction === truth ? '✓ correct' : '✗ wrong',
       ),
   );
   const sources =
     picture.sources &&
     element(
       'ul',
-      {class: 'votes', 'aria-label': 'What each source says'},
-      ...picture.sources.map((said, index) =>
+      {class: 'votes', 'aria-label': 'Prediction of each source'},
+      ...picture.sources.map((predicted, index) =>
         element(
           'li',
-          {class: said === prediction ? 'agrees' : 'differs'},
+          {class: predicted === prediction ? 'agrees' : 'differs'},
           element('span', {}, run.sources[index]?.name ?? `source ${index + 1}`),
-          element('b', {}, className(run, said)),
+          element('b', {}, className(run, predicted)),
         ),
       ),
     );

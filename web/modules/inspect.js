@@ -1,4 +1,4 @@
-// Finding a point on the map by pointer, finger or keyboard, and saying who it is; panning and zooming on the way.
+// Inspects points of the map by pointer, touch or keyboard; also handles panning and zooming.
 import {element} from './dom.js';
 import {count} from './format.js';
 import {thumbnail} from './gallery.js';
@@ -21,9 +21,9 @@ export class Inspector {
   /**
    * @param {object} map
    * @param {HTMLCanvasElement} map.canvas
-   * @param {() => Scatter} map.scatter  what the canvas shows now
+   * @param {() => Scatter} map.scatter  the current scatter plot
    * @param {() => void} map.redraw
-   * @param {(point: number) => import('./dom.js').Child[]} map.card  who a point is
+   * @param {(point: number) => import('./dom.js').Child[]} map.card  description of a point
    */
   constructor({canvas, scatter, redraw, card}) {
     this.scatterNow = scatter;
@@ -66,13 +66,13 @@ export class Inspector {
       drag = null;
     });
     canvas.addEventListener('pointerleave', () => {
-      if (!this.pinned) this.letGo();
+      if (!this.pinned) this.clear();
     });
-    canvas.addEventListener('blur', () => this.letGo());
+    canvas.addEventListener('blur', () => this.clear());
     canvas.addEventListener(
       'wheel',
       (event) => {
-        if (!event.ctrlKey && !event.metaKey) return; // the page scrolls as everywhere else
+        if (!event.ctrlKey && !event.metaKey) return; // leave plain scrolling to the page
         event.preventDefault();
         this.scatterNow().zoomBy(event.deltaY < 0 ? 1.2 : 1 / 1.2, event.offsetX, event.offsetY);
         this.redraw();
@@ -90,9 +90,9 @@ export class Inspector {
         const first = scatter.nearest(scatter.width / 2, scatter.height / 2, Infinity);
         this.pinned = true;
         this.point(this.pointed < 0 ? first : scatter.next(this.pointed, direction[0], direction[1]));
-      } else if (event.key === 'Escape') this.letGo();
-      else if (event.key === '+' || event.key === '=') scatter.zoomBy(1.4, ...this.focusPlace());
-      else if (event.key === '-') scatter.zoomBy(1 / 1.4, ...this.focusPlace());
+      } else if (event.key === 'Escape') this.clear();
+      else if (event.key === '+' || event.key === '=') scatter.zoomBy(1.4, ...this.zoomCentre());
+      else if (event.key === '-') scatter.zoomBy(1 / 1.4, ...this.zoomCentre());
       else if (event.key === '0') scatter.zoomBy(0);
       else return;
       event.preventDefault();
@@ -101,18 +101,18 @@ export class Inspector {
   }
 
   /** @returns {[number, number]} */
-  focusPlace() {
+  zoomCentre() {
     const scatter = this.scatterNow();
     return this.pointed >= 0 ? scatter.position(this.pointed) : [scatter.width / 2, scatter.height / 2];
   }
 
-  letGo() {
+  clear() {
     this.pinned = false;
     this.point(-1);
   }
 
   /**
-   * Says who a point is; -1 takes the card away.
+   * Shows the card of a point; -1 hides it.
    * @param {number} point
    */
   point(point) {
@@ -125,12 +125,12 @@ export class Inspector {
     this.place();
   }
 
-  /** Writes the card anew: what is known of a point differs between rounds. */
+  /** Rebuilds the card, whose content depends on the round. */
   renew() {
     if (this.pointed >= 0) this.tip.replaceChildren(.../** @type {Node[]} */ (this.card(this.pointed)));
   }
 
-  /** Puts ring and card where the point is. */
+  /** Moves ring and card to the point. */
   place() {
     if (this.pointed < 0) return;
     const scatter = this.scatterNow();
@@ -147,16 +147,16 @@ export class Inspector {
 }
 
 /**
- * Who a point is, and what the round makes of it.
+ * Describes a point: the picture, and its state in the round.
  * @param {object} which
  * @param {Run} which.run
  * @param {import('./points.js').Points} which.points
- * @param {number} which.place  of the round
+ * @param {number} which.roundIndex
  * @param {number} which.point
  * @param {Map<number, Picture>} which.known
  */
-export function pointCard({run, points, place, point, known}) {
-  const {label, confident, agreement} = points.at(place);
+export function pointCard({run, points, roundIndex, point, known}) {
+  const {label, confident, agreement} = points.at(roundIndex);
   const index = points.pictures[point];
   const picture = known.get(index);
   const name = (/** @type {number} */ which) => run.classes[which] ?? 'unknown';
@@ -185,7 +185,7 @@ export function selects(run) {
 }
 
 /**
- * The pictures of which the gallery has a thumbnail, by index.
+ * The pictures of the gallery by index, for their thumbnails.
  * @param {Run} run
  */
 export function knownPictures(run) {

@@ -1,4 +1,4 @@
-// What the map's colours mean, and the list of classes that is its filter.
+// Legend of the map: the meaning of its colours, and a filter by class.
 import {chosen, choose} from './choices.js';
 import {scaleColour, seriesColour, seriesShape, styleColour} from './colours.js';
 import {drawing, element, searchField} from './dom.js';
@@ -9,25 +9,25 @@ import {count, counted, percent} from './format.js';
 /** @typedef {import('./scatter.js').Look} Look */
 /** @typedef {'label' | 'truth' | 'confident' | 'agreement'} Colouring */
 
-const DISTINCT = 50; // looks before colours and shapes come again
-const SEARCHED = 15; // classes above which one can search for them
+const DISTINCT = 50; // looks before colours and shapes repeat
+const SEARCHED = 15; // more classes than this get a search field
 
 /**
- * Gives every point its look. Returns what the looks mean; nothing where they are those of the classes.
+ * Sets the look of every point. Returns the key of the looks; empty if they stand for classes.
  * @param {import('./scatter.js').Scatter} scatter
  * @param {Run} run
  * @param {Points} points
- * @param {number} place  of the round
+ * @param {number} roundIndex
  * @param {Colouring} colouring
  * @returns {{look: Look, name: string}[]}
  */
-export function colourPoints(scatter, run, points, place, colouring) {
-  const {confident, agreement} = points.at(place);
+export function colourPoints(scatter, run, points, roundIndex, colouring) {
+  const {confident, agreement} = points.at(roundIndex);
   scatter.paper = styleColour('panel');
   scatter.faint = styleColour('faint');
   if (colouring === 'label' || colouring === 'truth') {
     const unknown = run.classes.length;
-    const classes = classesOf(points, place, colouring);
+    const classes = classesOf(points, roundIndex, colouring);
     scatter.looks = [
       ...run.classes.map((_, index) => ({colour: seriesColour(index), shape: seriesShape(index)})),
       {colour: styleColour('soft'), shape: 'ring'},
@@ -61,13 +61,13 @@ export function colourPoints(scatter, run, points, place, colouring) {
 }
 
 /**
- * The classes that the filter and the legend go by.
+ * The classes by which points are filtered and coloured.
  * @param {Points} points
- * @param {number} place
+ * @param {number} roundIndex
  * @param {Colouring} colouring
  */
-function classesOf(points, place, colouring) {
-  return colouring === 'truth' && points.truth ? points.truth : points.at(place).label;
+function classesOf(points, roundIndex, colouring) {
+  return colouring === 'truth' && points.truth ? points.truth : points.at(roundIndex).label;
 }
 
 /**
@@ -138,12 +138,12 @@ export class Legend {
       'div',
       {class: 'map-filter'},
       element('div', {class: 'map-filter-head'}, element('h3', {}, 'Classes'), this.all),
-      element('p', {class: 'small'}, 'Choose some to see only them.'),
+      element('p', {class: 'small'}, 'Select classes to show only these.'),
       classes.length > DISTINCT &&
         element(
           'p',
           {class: 'small'},
-          `With ${count(classes.length)} classes colours and shapes come again; choose a class to see it alone.`,
+          `With ${count(classes.length)} classes, colours and shapes repeat; select a class to see it alone.`,
         ),
       many && searchField({id: 'map-word', label: 'Find a class', value: word, oninput: find}),
       element(
@@ -156,9 +156,9 @@ export class Legend {
   }
 
   /**
-   * Shows what the looks mean.
+   * Shows the key of the looks.
    * @param {import('./scatter.js').Scatter} scatter
-   * @param {{look: Look, name: string}[]} key  of colourPoints
+   * @param {{look: Look, name: string}[]} key  as returned by colourPoints
    */
   explain(scatter, key) {
     const tally = new Uint32Array(scatter.looks.length);
@@ -183,14 +183,14 @@ export class Legend {
   }
 
   /**
-   * Fades the points of the classes that are not chosen, and counts anew.
+   * Fades the points of classes that are not selected, and updates the counts.
    * @param {import('./scatter.js').Scatter} scatter
    * @param {Points} points
-   * @param {number} place
+   * @param {number} roundIndex
    * @param {Colouring} colouring
    */
-  filter(scatter, points, place, colouring) {
-    const classes = classesOf(points, place, colouring);
+  filter(scatter, points, roundIndex, colouring) {
+    const classes = classesOf(points, roundIndex, colouring);
     const tally = new Uint32Array(this.buttons.length);
     let shown = 0;
     for (let point = 0; point < points.size; ++point) {

@@ -1,9 +1,9 @@
-// The page of a run that still goes on: says so, and loads itself anew every few seconds where the reader left it.
+// The banner of an unfinished run, and the periodic reload that preserves the reader's position.
 import {chosen, choose} from './choices.js';
 import {element} from './dom.js';
 
 const EVERY = 3000; // milliseconds
-const QUIET = 1500; // without a key or a click before the page reloads, so that nothing is torn from a reader's hands
+const QUIET = 1500; // milliseconds without input before a reload, so that it does not interrupt the reader
 
 /** @param {string} sentence */
 export function liveBanner(sentence) {
@@ -11,8 +11,8 @@ export function liveBanner(sentence) {
   const text = element('span', {role: 'status'});
   const button = element('button', {type: 'button', id: 'live-pause'});
   const say = () => {
-    text.textContent = paused ? `${sentence} The page waits.` : `${sentence} The page renews itself every 3 s.`;
-    button.textContent = paused ? 'Go on' : 'Wait';
+    text.textContent = paused ? `${sentence} Reloading is paused.` : `${sentence} The page reloads every 3 s.`;
+    button.textContent = paused ? 'Resume' : 'Pause';
   };
   button.addEventListener('click', () => {
     paused = !paused;
@@ -24,20 +24,20 @@ export function liveBanner(sentence) {
   for (const kind of ['keydown', 'pointerdown', 'input']) addEventListener(kind, () => (touched = performance.now()));
   setInterval(() => {
     if (paused || document.hidden || matchMedia('print').matches || performance.now() - touched < QUIET) return;
-    keepPlace();
+    savePosition();
     location.reload();
   }, EVERY);
   return element('div', {class: 'banner'}, element('span', {class: 'pulse', 'aria-hidden': 'true'}), text, button);
 }
 
-function keepPlace() {
+function savePosition() {
   choose('reloaded', true);
   choose('scroll', [scrollX, scrollY]);
   choose('focus', document.activeElement?.id ?? '');
 }
 
-/** Goes back to where the reader was, if the page has just loaded itself anew. */
-export function restorePlace() {
+/** Restores scroll position and focus after an automatic reload. */
+export function restorePosition() {
   if (!chosen('reloaded', false)) return;
   choose('reloaded', false);
   const [x, y] = chosen('scroll', [0, 0]);

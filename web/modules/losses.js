@@ -1,4 +1,4 @@
-// Every loss that a method names, round by round.
+// Charts of all losses of a method per round.
 import {chartFigure} from './charts.js';
 import {absent, element, section} from './dom.js';
 import {anyKnown, decimal, titled} from './format.js';
@@ -6,17 +6,17 @@ import {anyKnown, decimal, titled} from './format.js';
 /** @typedef {import('./schema.js').Run} Run */
 
 const LOSS_TITLES = new Map([
-  ['cross_entropy', ['Cross-entropy', 'How far the predictions are from the pseudo-labels; lower is closer.']],
-  ['information', ['Information maximisation', 'Lower: every prediction is certain and all of them together diverse.']],
+  ['cross_entropy', ['Cross-entropy', 'Distance of the predictions from the pseudo-labels; lower is closer.']],
+  ['information', ['Information maximisation', 'Lower: each prediction is certain and all of them are diverse.']],
   [
     'adversarial',
-    ['Adversarial alignment', 'What the features pay in the game against the discriminator; lower is more alike.'],
+    ['Adversarial alignment', 'Loss of the features against the discriminator; lower is better aligned.'],
   ],
   [
     'discriminator',
     [
       'Discriminator',
-      'What the discriminator pays in that game; it rises when the two sides can hardly be told apart.',
+      'Loss of the discriminator; it rises as the two sets become harder to tell apart.',
     ],
   ],
 ]);
@@ -34,15 +34,15 @@ export function lossesSection(run) {
       values: rounds.map((round) => round.losses?.[name]?.[index] ?? null),
     }));
     if (!series.some(({values}) => anyKnown(values))) continue;
-    const [title, note] = LOSS_TITLES.get(name) ?? [titled(name), 'Mean over a round’s steps.'];
+    const [title, note] = LOSS_TITLES.get(name) ?? [titled(name), 'Mean over the steps of a round.'];
     charts.push(
       chartFigure({
         id: `loss-${charts.length}`,
         type: 'line',
         title,
         note,
-        places: rounds.map((round) => round.round),
-        placesTitle: 'round',
+        categories: rounds.map((round) => round.round),
+        categoryTitle: 'round',
         series,
         valuesTitle: 'loss',
         format: decimal,
@@ -59,7 +59,7 @@ export function lossesSection(run) {
   return section(
     'losses',
     'Losses',
-    'Means over the steps of a round. Round 0 comes before any training and has none.',
+    'Means over the steps of a round. Round 0 is before any training and has none.',
     element('div', {class: 'charts'}, ...charts),
   );
 }

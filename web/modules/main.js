@@ -1,4 +1,4 @@
-// Puts the page together from its data: the one place that knows which parts there are, and in which order.
+// Builds the page from its data: lists all sections in their order.
 import {benchmarkHeader, benchmarkSections} from './benchmark.js';
 import {boundSection} from './bound.js';
 import {drawCharts} from './charts.js';
@@ -8,7 +8,7 @@ import {askTheme, onColours, theme} from './colours.js';
 import {confusionSection} from './confusion.js';
 import {absent, element, visibleText} from './dom.js';
 import {gallerySection} from './gallery.js';
-import {liveBanner, restorePlace} from './live.js';
+import {liveBanner, restorePosition} from './live.js';
 import {lossesSection} from './losses.js';
 import {mapSection} from './map.js';
 import {predictionsSection, selectionSection, weightsSection} from './rounds.js';
@@ -49,7 +49,7 @@ function showPage() {
         {class: 'broken'},
         element('h1', {}, 'This report cannot be shown'),
         absent(
-          `Its data is not what this page reads (${/** @type {Error} */ (error).message}). ` +
+          `The page cannot read its data (${/** @type {Error} */ (error).message}). ` +
             'Make the report again with the same version of tributary.',
         ),
       ),
@@ -65,7 +65,7 @@ function showPage() {
     footer(data),
   );
   drawCharts();
-  restorePlace();
+  restorePosition();
 }
 
 /**
@@ -85,7 +85,7 @@ function benchmarkPage(benchmark) {
 }
 
 /**
- * A part that cannot be made says so and leaves the others standing.
+ * Builds a section; if that fails, returns a message instead, so that the other sections still appear.
  * @param {() => HTMLElement} make
  */
 function guarded(make) {
@@ -96,15 +96,15 @@ function guarded(make) {
     return element(
       'section',
       {class: 'failed'},
-      absent(`A part of this report could not be drawn (${/** @type {Error} */ (error).message}).`),
+      absent(`A section of this report could not be shown (${/** @type {Error} */ (error).message}).`),
     );
   }
 }
 
 /** @param {Run | Benchmark} data */
 function liveSentence(data) {
-  if (data.kind !== 'run' || data.rounds.length === 0) return 'This is not finished yet.';
-  return `The run goes on: round ${data.rounds[data.rounds.length - 1].round} is the last that is finished.`;
+  if (data.kind !== 'run' || data.rounds.length === 0) return 'The run is in progress.';
+  return `The run is in progress: round ${data.rounds[data.rounds.length - 1].round} is the last finished round.`;
 }
 
 /**
@@ -119,7 +119,7 @@ function topBar(name, sections) {
     );
   const bar = element(
     'nav',
-    {class: 'bar', 'aria-label': 'Parts of this report'},
+    {class: 'bar', 'aria-label': 'Sections of this report'},
     element('a', {class: 'home', href: '#summary'}, name),
     element('div', {class: 'links'}, ...links),
     themeButton(),
@@ -137,7 +137,7 @@ function topBar(name, sections) {
     {rootMargin: '-20% 0px -70% 0px'},
   );
   for (const part of sections) seen.observe(part);
-  return element('div', {class: 'bar-place'}, element('a', {class: 'skip', href: '#content'}, 'To the content'), bar);
+  return element('div', {class: 'bar-place'}, element('a', {class: 'skip', href: '#content'}, 'Skip to content'), bar);
 }
 
 function themeButton() {
@@ -163,7 +163,7 @@ function footer(data) {
   return element(
     'footer',
     {},
-    `Made by tributary${version ? ` ${version}` : ''}, ${data.created}. The page holds everything it shows and asks ` +
-      'the network for nothing. Charts: Chart.js (MIT licence).',
+    `Made by tributary${version ? ` ${version}` : ''}, ${data.created}. The page is self-contained and makes ` +
+      'no network requests. Charts: Chart.js (MIT licence).',
   );
 }

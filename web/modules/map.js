@@ -1,4 +1,4 @@
-// The map of the pictures (t-SNE): a sample through the rounds or, where the run has it, all pictures of the last one.
+// The t-SNE map: a sample of pictures in several rounds or, if available, all pictures of the last round.
 import {chosen, choose} from './choices.js';
 import {onColours} from './colours.js';
 import {absent, element, section, segments} from './dom.js';
@@ -13,8 +13,8 @@ import {Scatter} from './scatter.js';
 /** @typedef {import('./legend.js').Colouring} Colouring */
 /** @typedef {'sample' | 'full'} Extent */
 
-const MOVE = 650; // milliseconds from one round to the next
-const REST = 450; // and between two moves while playing
+const MOVE = 650; // milliseconds of the animation between rounds
+const REST = 450; // milliseconds between animations while playing
 
 /** @param {Run} run */
 export function mapSection(run) {
@@ -34,8 +34,8 @@ export function mapSection(run) {
     element(
       'span',
       {},
-      'Pictures with similar features lie near each other (t-SNE). Only nearness means something: the axes and the ' +
-        'gaps between groups have no unit. ',
+      'Pictures with similar features are near each other (t-SNE). Only neighbourhoods are meaningful: the axes and ' +
+        'the distances between groups have no unit. ',
       view.what,
     ),
     view.controls,
@@ -57,8 +57,8 @@ class MapView {
     /** @type {Extent} */
     this.extent = embedding.full && chosen('map-extent', 'sample') === 'full' ? 'full' : 'sample';
     this.points = this.pointsOf(this.extent);
-    const place = chosen('map-round', -1);
-    this.place = this.extent === 'full' || place < 0 || place > this.sample.last ? this.points.last : place;
+    const stored = chosen('map-round', -1);
+    this.roundIndex = this.extent === 'full' || stored < 0 || stored > this.sample.last ? this.points.last : stored;
     /** @type {Colouring} */
     this.colouring = /** @type {Colouring} */ (chosen('map-colour', 'label'));
     if (!this.colourings().some(([colouring]) => colouring === this.colouring)) this.colouring = 'label';
@@ -72,7 +72,7 @@ class MapView {
       canvas: this.canvas,
       scatter: () => this.scatter,
       redraw: () => this.redraw(),
-      card: (point) => pointCard({run, points: this.points, place: this.place, point, known}),
+      card: (point) => pointCard({run, points: this.points, roundIndex: this.roundIndex, point, known}),
     });
     this.plot = element(
       'div',
@@ -112,14 +112,14 @@ class MapView {
     );
     this.controls = element('div', {class: 'controls'}, this.extentChoice(), this.colourChoice(), this.roundChoice);
     this.body = element('div', {class: 'map'}, this.plot, this.legend.body);
-    this.sayWhat();
+    this.describe();
     this.recolour();
     onColours(() => this.recolour());
     new ResizeObserver(() => this.redraw()).observe(this.plot);
   }
 
   /**
-   * All pictures are decoded when they are first wanted.
+   * Decodes the full set when it is first shown.
    * @param {Extent} extent
    */
   pointsOf(extent) {
@@ -131,7 +131,7 @@ class MapView {
   /** @param {Points} points */
   scatterOf(points) {
     const scatter = new Scatter(this.canvas, points.size, points.bounds());
-    scatter.xy.set(points.at(this.place).xy);
+    scatter.xy.set(points.at(this.roundIndex).xy);
     return scatter;
   }
 
@@ -151,7 +151,7 @@ class MapView {
     });
   }
 
-  /** What this run knows to colour by. */
+  /** The colourings for which this run has data. */
   colourings() {
     /** @type {[Colouring, string][]} */
     const options = [['label', 'Pseudo-label']];
@@ -200,34 +200,34 @@ class MapView {
   }
 
   /**
-   * Changes between the sample and all pictures.
+   * Switches between the sample and all pictures.
    * @param {Extent} extent
    */
   show(extent) {
     this.stop();
     cancelAnimationFrame(this.frame);
-    this.inspector.letGo();
+    this.inspector.clear();
     this.extent = extent;
     choose('map-extent', extent);
     this.points = this.pointsOf(extent);
-    this.place = this.points.last;
+    this.roundIndex = this.points.last;
     choose('map-round', -1);
     this.scatter = this.scatterOf(this.points);
-    this.sayWhat();
+    this.describe();
     this.recolour();
   }
 
   recolour() {
-    const key = colourPoints(this.scatter, this.run, this.points, this.place, this.colouring);
+    const key = colourPoints(this.scatter, this.run, this.points, this.roundIndex, this.colouring);
     this.legend.explain(this.scatter, key);
     this.filtered();
   }
 
-  /** Applies the choice of classes and draws. */
+  /** Applies the class filter and redraws. */
   filtered() {
     const {inspector, scatter} = this;
-    this.legend.filter(scatter, this.points, this.place, this.colouring);
-    if (inspector.pointed >= 0 && scatter.faded[inspector.pointed]) inspector.letGo();
+    this.legend.filter(scatter, this.points, this.roundIndex, this.colouring);
+    if (inspector.pointed >= 0 && scatter.faded[inspector.pointed]) inspector.clear();
     this.redraw();
   }
 
@@ -237,40 +237,40 @@ class MapView {
     this.inspector.place();
   }
 
-  /** Says which pictures and which round the map shows. */
-  sayWhat() {
+  /** Describes which pictures and which round the map shows. */
+  describe() {
     const {points, sample} = this;
     const pictures = counted(points.size, 'picture');
-    const round = points.roundAt(this.place);
+    const round = points.roundAt(this.roundIndex);
     const end = sample.roundAt(sample.last);
     const part = points.size < points.of ? `${count(points.size)} of the ${counted(points.of, 'picture')}` : '';
     if (this.extent === 'full') {
       this.what.textContent =
-        `This map shows ${part || `all ${pictures}`} in round ${round}, laid out anew: a picture does not lie where ` +
-        'it does in the sample.';
+        `This map shows ${part || `all ${pictures}`} in round ${round}, in a layout of its own: ` +
+        'positions differ from those of the sample.';
     } else this.what.textContent = `This map shows ${part ? `a sample: ${part}` : `all ${pictures}`}.`;
     this.canvas.setAttribute(
       'aria-label',
-      `Map of ${pictures}. The arrow keys go from point to point, plus and minus zoom, 0 shows all, Escape lets go.`,
+      `Map of ${pictures}. The arrow keys go from point to point, plus and minus zoom, 0 shows all, Escape deselects.`,
     );
     this.roundChoice.hidden = points.last === 0;
     const text = round === 0 ? 'before training' : `${round} of ${end}`;
-    this.slider.value = String(this.place);
+    this.slider.value = String(this.roundIndex);
     this.slider.setAttribute('aria-valuetext', `round ${text}`);
     this.roundText.textContent = text;
   }
 
   /**
-   * Goes to a round. Points travel where the reader has nothing against motion.
-   * @param {number} place
+   * Goes to a round. Points are animated unless the reader prefers reduced motion.
+   * @param {number} roundIndex
    * @param {() => void} [arrived]
    */
-  go(place, arrived) {
+  go(roundIndex, arrived) {
     cancelAnimationFrame(this.frame);
-    this.place = place;
-    choose('map-round', place === this.points.last ? -1 : place);
-    this.sayWhat();
-    const [from, to] = [this.scatter.xy.slice(), this.points.at(place).xy];
+    this.roundIndex = roundIndex;
+    choose('map-round', roundIndex === this.points.last ? -1 : roundIndex);
+    this.describe();
+    const [from, to] = [this.scatter.xy.slice(), this.points.at(roundIndex).xy];
     this.inspector.renew();
     this.recolour();
     if (matchMedia('(prefers-reduced-motion: reduce)').matches) {
@@ -294,9 +294,9 @@ class MapView {
   start() {
     this.play.textContent = 'Pause';
     const step = () =>
-      this.go(this.place === this.points.last ? 0 : this.place + 1, () => {
+      this.go(this.roundIndex === this.points.last ? 0 : this.roundIndex + 1, () => {
         if (!this.playing) return;
-        if (this.place === this.points.last) this.stop();
+        if (this.roundIndex === this.points.last) this.stop();
         else this.playing = window.setTimeout(step, REST);
       });
     this.playing = window.setTimeout(step, 0);

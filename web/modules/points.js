@@ -1,4 +1,4 @@
-// The points of a map as arrays: who they are, and in each round where they lie and what is known of them.
+// The points of a map as arrays: their pictures, and their positions and labels in each round.
 import {arrayOf} from './decode.js';
 
 /** @typedef {import('./schema.js').PointCloud} PointCloud */
@@ -18,39 +18,39 @@ export class Points {
   }
 
   /**
-   * The number of the round at a place of the slider.
-   * @param {number} place
+   * The number of the round at a position of the slider.
+   * @param {number} roundIndex
    */
-  roundAt(place) {
-    return this.cloud.rounds[place].round;
+  roundAt(roundIndex) {
+    return this.cloud.rounds[roundIndex].round;
   }
 
   /**
-   * A round's arrays; decoded when they are first wanted.
-   * @param {number} place
+   * The arrays of a round, decoded on first use.
+   * @param {number} roundIndex
    */
-  at(place) {
-    const made = this.decoded[place];
+  at(roundIndex) {
+    const made = this.decoded[roundIndex];
     if (made) return made;
-    const {xy, label, confident, agreement} = this.cloud.rounds[place];
+    const {xy, label, confident, agreement} = this.cloud.rounds[roundIndex];
     const round = {
       xy: arrayOf(Float32Array, xy, 2 * this.size),
       label: arrayOf(Int16Array, label, this.size),
       confident: arrayOf(Uint8Array, confident, this.size),
       agreement: arrayOf(Float32Array, agreement, this.size),
     };
-    this.decoded[place] = round;
+    this.decoded[roundIndex] = round;
     return round;
   }
 
   /**
-   * One frame for all rounds, so that what moves on the screen has moved in the map: least x and y, greatest x and y.
+   * Common bounds of all rounds, so that movement on the screen is movement in the map: min x, min y, max x, max y.
    * @returns {[number, number, number, number]}
    */
   bounds() {
     let [left, bottom, right, top] = [Infinity, Infinity, -Infinity, -Infinity];
-    for (let place = 0; place <= this.last; ++place) {
-      const {xy} = this.at(place);
+    for (let roundIndex = 0; roundIndex <= this.last; ++roundIndex) {
+      const {xy} = this.at(roundIndex);
       for (let i = 0; i < xy.length; i += 2) {
         if (xy[i] < left) left = xy[i];
         if (xy[i] > right) right = xy[i];

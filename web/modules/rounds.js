@@ -1,4 +1,4 @@
-// Round by round: weights, the confident set, and how right and how sure the predictions are.
+// Charts per round: weights, the confident set, accuracy and confidence of the predictions.
 import {chartFigure} from './charts.js';
 import {chosen, choose} from './choices.js';
 import {absent, element, section, segments} from './dom.js';
@@ -28,7 +28,7 @@ function roundNumbers(run) {
 /** @param {Run} run */
 export function weightsSection(run) {
   const intro =
-    'How much the mixture trusts each source. Its share is the magnitude of its weight over the sum of all.';
+    'The weight of each source in the mixture. Its share is its magnitude relative to the sum of all magnitudes.';
   if (!lastWeights(run)) {
     return section(
       'weights',
@@ -44,7 +44,7 @@ export function weightsSection(run) {
       colour: index,
       values: throughRounds(run, ({weights}) => (weights ? value(weights, index) : null)),
     }));
-  const common = {type: /** @type {const} */ ('line'), places: roundNumbers(run), placesTitle: 'round'};
+  const common = {type: /** @type {const} */ ('line'), categories: roundNumbers(run), categoryTitle: 'round'};
   const shares = chartFigure({
     ...common,
     id: 'weights-share',
@@ -60,8 +60,8 @@ export function weightsSection(run) {
     id: 'weights-raw',
     title: 'Raw weights',
     note:
-      'As they are learnt, without a unit. A larger sum makes the mixture more certain; of a weight below zero the ' +
-      'magnitude counts.',
+      'As learnt, without a unit. A larger sum makes the mixture more certain. The mixture uses the magnitude of ' +
+      'negative weights.',
     series: series((weights, index) => weights[index]),
     valuesTitle: 'weight',
     format: decimal,
@@ -117,14 +117,14 @@ function sourcesTable(run) {
     });
   if (first)
     columns.push({
-      name: 'Right before',
+      name: 'Accuracy before',
       numeric: true,
       value: ({index}) => first[index],
       cell: ({index}) => percent(first[index]),
     });
   if (last && run.rounds.length > 1)
     columns.push({
-      name: 'Right after',
+      name: 'Accuracy after',
       numeric: true,
       value: ({index}) => last[index],
       cell: ({index}) => percent(last[index]),
@@ -140,7 +140,7 @@ function sourcesTable(run) {
 /** @param {Run} run */
 export function selectionSection(run) {
   const confident = throughRounds(run, (round) => round.confident);
-  const common = {type: /** @type {const} */ ('line'), places: roundNumbers(run), placesTitle: 'round'};
+  const common = {type: /** @type {const} */ ('line'), categories: roundNumbers(run), categoryTitle: 'round'};
   const charts = [];
   if (anyKnown(confident)) {
     charts.push(
@@ -148,7 +148,7 @@ export function selectionSection(run) {
         ...common,
         id: 'confident',
         title: 'Size of the confident set',
-        note: `Pictures that are trained on with their pseudo-label, of ${count(run.pictures)}.`,
+        note: `Pictures that are trained on with their pseudo-labels, out of ${count(run.pictures)}.`,
         series: [
           {name: 'confident pictures', colour: 0, values: confident, thick: true},
           {name: 'all pictures', colour: 8, values: run.rounds.map(() => run.pictures), dashed: true},
@@ -167,13 +167,13 @@ export function selectionSection(run) {
       chartFigure({
         ...common,
         id: 'pseudo-labels',
-        title: 'Right pseudo-labels',
+        title: 'Accuracy of pseudo-labels',
         note: 'Inside and outside the confident set. The wider the gap, the better the selection.',
         series: [
           {name: 'inside', colour: 0, values: inside, thick: true},
           {name: 'outside', colour: 1, values: outside, thick: true},
         ],
-        valuesTitle: 'right pseudo-labels, %',
+        valuesTitle: 'accuracy, %',
         format: percent,
         tick: wholePercent,
         max: 1,
@@ -188,11 +188,11 @@ export function selectionSection(run) {
       absent(`No confident set is recorded${run.finished ? '; not every method selects pictures' : ' yet'}.`),
     );
   }
-  const missing = run.labels ? null : absent('How many of the pseudo-labels are right is not known without labels.');
+  const missing = run.labels ? null : absent('The accuracy of the pseudo-labels is unknown without labels.');
   return section(
     'selection',
     'Confident set',
-    'Only the pictures the mixture is surest of are trained on; round by round more of them join.',
+    'Only the most confident pictures are trained on; their number grows every round.',
     element('div', {class: 'charts'}, ...charts),
     missing,
   );
@@ -200,7 +200,7 @@ export function selectionSection(run) {
 
 /** @param {Run} run */
 export function predictionsSection(run) {
-  const common = {type: /** @type {const} */ ('line'), places: roundNumbers(run), placesTitle: 'round'};
+  const common = {type: /** @type {const} */ ('line'), categories: roundNumbers(run), categoryTitle: 'round'};
   const charts = [];
   const [mixture, held] = [
     throughRounds(run, ({accuracy}) => accuracy?.mixture),
@@ -219,8 +219,8 @@ export function predictionsSection(run) {
       chartFigure({
         ...common,
         id: 'accuracy',
-        title: 'Right predictions',
-        note: 'Of the mixture and of each source by itself.',
+        title: 'Accuracy',
+        note: 'Of the mixture and of each source alone.',
         series,
         valuesTitle: 'accuracy, %',
         format: percent,
@@ -238,8 +238,8 @@ export function predictionsSection(run) {
         id: 'changed',
         type: 'bar',
         title: 'Predictions that changed',
-        note: 'Against the round before. It settles when few do.',
-        places: trained.map(({round}) => round.round),
+        note: 'Compared with the previous round. Few changes indicate convergence.',
+        categories: trained.map(({round}) => round.round),
         series: [{name: 'changed predictions', colour: 0, values: trained.map(({index}) => changed[index])}],
         valuesTitle: 'pictures',
         format: count,
@@ -253,7 +253,7 @@ export function predictionsSection(run) {
         ...common,
         id: 'confidence',
         title: 'Mean confidence',
-        note: 'Of the class that the mixture decides for.',
+        note: 'Confidence of the predicted class.',
         series: [{name: 'mean confidence', colour: 0, values: confidence, thick: true}],
         valuesTitle: 'confidence, %',
         format: percent,
@@ -272,13 +272,13 @@ export function predictionsSection(run) {
       chartFigure({
         ...common,
         id: 'entropy',
-        title: 'Certain and diverse',
-        note: 'Certain: the entropy of a prediction falls. Diverse: that of all predictions together stays high.',
+        title: 'Entropy',
+        note: 'Predictions become certain as their entropy falls, and stay diverse if that of their mean stays high.',
         series: [
           {name: 'mean entropy of a prediction', colour: 0, values: entropy, thick: true},
           {name: 'entropy of the mean prediction', colour: 1, values: marginal, thick: true},
           {
-            name: `most possible, ln ${count(run.classes.length)}`,
+            name: `maximum, ln ${count(run.classes.length)}`,
             colour: 8,
             values: run.rounds.map(() => most),
             dashed: true,
@@ -289,8 +289,8 @@ export function predictionsSection(run) {
       }),
     );
   }
-  const missing = run.labels ? null : absent('Without labels there is no accuracy to show; what follows needs none.');
+  const missing = run.labels ? null : absent('Without labels there is no accuracy; the following charts need none.');
   if (charts.length === 0)
-    return section('predictions', 'Predictions', null, absent('No figures of the predictions are recorded yet.'));
+    return section('predictions', 'Predictions', null, absent('No results of the predictions are recorded yet.'));
   return section('predictions', 'Predictions', null, missing, element('div', {class: 'charts'}, ...charts));
 }

@@ -1,19 +1,19 @@
-// Many thousand points on a canvas, drawn fast enough to move.
+// Scatter plot of many thousand points on a canvas, fast enough to animate.
 //
-// Points are stamped into the pixels by hand: 25,000 small shapes take some milliseconds, where paths would take many
-// times that. The canvas knows positions and looks; what a point means is its caller's affair.
+// Points are stamped directly into the pixels: 25,000 small shapes take a few milliseconds, paths would take many times
+// that. The plot knows only positions and looks, not the meaning of points.
 import {rgb} from './colours.js';
 
 /** @typedef {import('./colours.js').Shape} Shape */
 /** @typedef {{colour: string, shape: Shape}} Look */
 
-const MARGIN = 14; // pixels between the outermost points and the edge
+const MARGIN = 14; // pixels between the outermost points and the border
 
 export class Scatter {
   /**
    * @param {HTMLCanvasElement} canvas
    * @param {number} points
-   * @param {[number, number, number, number]} bounds  least x and y, greatest x and y
+   * @param {[number, number, number, number]} bounds  min x, min y, max x, max y
    */
   constructor(canvas, points, bounds) {
     this.canvas = canvas;
@@ -21,7 +21,7 @@ export class Scatter {
     this.points = points;
     this.bounds = bounds;
     this.zoom = 1;
-    this.middle = [(bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2];
+    this.centre = [(bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2];
     this.xy = new Float32Array(2 * points);
     this.looks = /** @type {Look[]} */ ([]);
     this.look = new Uint16Array(points); // index into the looks
@@ -33,7 +33,7 @@ export class Scatter {
     this.height = 0;
   }
 
-  /** Takes the size that the page gives to the canvas; false where it is not shown. */
+  /** Adopts the size of the canvas in the page; returns false if it is not shown. */
   fit() {
     const ratio = Math.min(2, devicePixelRatio || 1);
     this.width = this.canvas.clientWidth;
@@ -49,7 +49,7 @@ export class Scatter {
     return true;
   }
 
-  /** Pixels of the page for one unit of the data: the same along x and y, so that distances are what they are. */
+  /** CSS pixels per data unit, the same for x and y, so that distances are preserved. */
   get scale() {
     const [left, bottom, right, top] = this.bounds;
     const fits = Math.min(
@@ -60,15 +60,15 @@ export class Scatter {
   }
 
   /**
-   * Where a point lies in the canvas, in pixels of the page.
+   * Position of a point in the canvas, in CSS pixels.
    * @param {number} point
    * @returns {[number, number]}
    */
   position(point) {
     const {scale} = this;
     return [
-      this.width / 2 + (this.xy[2 * point] - this.middle[0]) * scale,
-      this.height / 2 - (this.xy[2 * point + 1] - this.middle[1]) * scale,
+      this.width / 2 + (this.xy[2 * point] - this.centre[0]) * scale,
+      this.height / 2 - (this.xy[2 * point + 1] - this.centre[1]) * scale,
     ];
   }
 
@@ -89,16 +89,16 @@ export class Scatter {
     const stamps = this.looks.map(({colour, shape}) => ({colour: rgb(colour), stamp: stampOf(shape, radius)}));
     const faint = {colour: rgb(this.faint), stamp: stampOf('disc', radius * 0.8)};
     const [offsetX, offsetY] = [
-      (this.width / 2 - this.middle[0] * scale) * ratio,
-      (this.height / 2 + this.middle[1] * scale) * ratio,
+      (this.width / 2 - this.centre[0] * scale) * ratio,
+      (this.height / 2 + this.centre[1] * scale) * ratio,
     ];
     const step = scale * ratio;
-    // What is filtered out stays as a shadow beneath the others.
+    // Filtered points are drawn faintly beneath the others.
     for (const pass of [1, 0]) {
       for (const point of this.order) {
         if (this.faded[point] !== pass) continue;
         const {colour, stamp} = pass === 1 ? faint : stamps[this.look[point]];
-        press(
+        stampPoint(
           data,
           width,
           height,
@@ -114,7 +114,7 @@ export class Scatter {
   }
 
   /**
-   * The point nearest to a place in the canvas, at most `reach` pixels away; -1 where there is none.
+   * The point nearest to a position in the canvas, at most `reach` pixels away; -1 if there is none.
    * @param {number} x
    * @param {number} y
    * @param {number} reach
@@ -122,8 +122,8 @@ export class Scatter {
   nearest(x, y, reach) {
     const {scale} = this;
     const [dataX, dataY] = [
-      this.middle[0] + (x - this.width / 2) / scale,
-      this.middle[1] - (y - this.height / 2) / scale,
+      this.centre[0] + (x - this.width / 2) / scale,
+      this.centre[1] - (y - this.height / 2) / scale,
     ];
     let [best, least] = [-1, (reach / scale) ** 2];
     for (let point = 0; point < this.points; ++point) {
@@ -135,7 +135,7 @@ export class Scatter {
   }
 
   /**
-   * The next point from another in a direction: near, and not far aside. The point itself where there is none.
+   * The next point from another in a direction, within 45 degrees; the point itself if there is none.
    * @param {number} from
    * @param {number} directionX
    * @param {number} directionY  up is positive
@@ -156,7 +156,7 @@ export class Scatter {
   }
 
   /**
-   * Zooms about a place in the canvas, which stays where it is.
+   * Zooms about a position in the canvas, which stays fixed.
    * @param {number} factor
    * @param {number} [x]
    * @param {number} [y]
@@ -165,18 +165,18 @@ export class Scatter {
     const before = this.scale;
     this.zoom = Math.max(1, Math.min(40, this.zoom * factor));
     const after = this.scale;
-    this.middle[0] += (x - this.width / 2) * (1 / before - 1 / after);
-    this.middle[1] -= (y - this.height / 2) * (1 / before - 1 / after);
+    this.centre[0] += (x - this.width / 2) * (1 / before - 1 / after);
+    this.centre[1] -= (y - this.height / 2) * (1 / before - 1 / after);
     this.keepInside();
   }
 
   /**
-   * @param {number} dx  pixels of the page
+   * @param {number} dx  CSS pixels
    * @param {number} dy
    */
   pan(dx, dy) {
-    this.middle[0] -= dx / this.scale;
-    this.middle[1] += dy / this.scale;
+    this.centre[0] -= dx / this.scale;
+    this.centre[1] += dy / this.scale;
     this.keepInside();
   }
 
@@ -189,13 +189,13 @@ export class Scatter {
       [top - bottom, 1],
     ].forEach(([extent, axis]) => {
       const reach = (extent / 2) * free;
-      this.middle[axis] = Math.max(centre[axis] - reach, Math.min(centre[axis] + reach, this.middle[axis]));
+      this.centre[axis] = Math.max(centre[axis] - reach, Math.min(centre[axis] + reach, this.centre[axis]));
     });
   }
 }
 
 /**
- * The points in an order that has nothing to do with theirs: data sorted by class would hide the first classes.
+ * A shuffled drawing order: with data sorted by class, later classes would hide the first ones.
  * @param {number} points
  */
 function shuffledOrder(points) {
@@ -209,14 +209,14 @@ function shuffledOrder(points) {
   return order;
 }
 
-/** @typedef {{size: number, cover: Float32Array}} Stamp  how much of each pixel a shape covers */
+/** @typedef {{size: number, cover: Float32Array}} Stamp  coverage of each pixel by a shape */
 
 /** @type {Map<string, Stamp>} */
 const stampsMade = new Map();
 
 /**
  * @param {Shape} shape
- * @param {number} radius  in pixels of the canvas
+ * @param {number} radius  in canvas pixels
  * @returns {Stamp}
  */
 function stampOf(shape, radius) {
@@ -240,7 +240,7 @@ function stampOf(shape, radius) {
 
 /**
  * @param {Shape} shape
- * @param {number} u  of a radius, to the right
+ * @param {number} u  to the right, in units of the radius
  * @param {number} v  down
  */
 function inside(shape, u, v) {
@@ -268,7 +268,7 @@ function inside(shape, u, v) {
  * @param {number[]} colour
  * @param {number} opacity
  */
-function press(data, width, height, x, y, stamp, colour, opacity) {
+function stampPoint(data, width, height, x, y, stamp, colour, opacity) {
   const {size, cover} = stamp;
   const [left, top] = [x - (size - 1) / 2, y - (size - 1) / 2];
   if (left < 0 || top < 0 || left + size > width || top + size > height) return;

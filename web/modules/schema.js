@@ -1,25 +1,25 @@
-// The data behind a report, schema 1: what the program writes into the page. Types only.
+// Types of the report data, schema 1, which the program embeds in the page.
 //
-// Absent knowledge is null or an absent key, never a made-up value.
+// Unknown values are null or absent.
 
 /**
  * A run: several sources adapted to one set of pictures.
  * @typedef {object} Run
  * @property {1} schema
  * @property {'run'} kind
- * @property {string} name  of the target
+ * @property {string} name  name of the target
  * @property {string} method
  * @property {string} title
  * @property {string} created
  * @property {string} command
- * @property {boolean} finished  false while the run goes on
+ * @property {boolean} finished  false while the run is in progress
  * @property {[string, string][]} versions
  * @property {[string, string][]} config
  * @property {string[]} classes  K
  * @property {{name: string, file: string}[]} sources  m
  * @property {number} pictures  n
- * @property {string | null} [labels]  where the truth comes from
- * @property {Round[]} rounds  0 is before any training
+ * @property {string | null} [labels]  where the labels come from
+ * @property {Round[]} rounds  round 0 is before any training
  * @property {string[]} [bound_notes]
  * @property {ClassFigures[] | null} [per_class]
  * @property {Confusion | null} [confusion]
@@ -33,13 +33,13 @@
  * @property {number} round
  * @property {number | null} [seconds]
  * @property {Record<string, number> | null} [phases]  seconds
- * @property {number[] | null} [weights]  raw, of which the magnitude counts; m
+ * @property {number[] | null} [weights]  raw weights of the m sources, whose magnitudes count
  * @property {number | null} [confident]  pictures trained on in this round
  * @property {number | null} [mean_confidence]
  * @property {number | null} [entropy]
  * @property {number | null} [marginal_entropy]
- * @property {Record<string, number[] | null> | null} [losses]  one value a source, or one in all
- * @property {number | null} [changed]  predictions that differ from the round before
+ * @property {Record<string, number[] | null> | null} [losses]  one value per source, or one in all
+ * @property {number | null} [changed]  predictions that differ from the previous round
  * @property {RoundAccuracy | null} [accuracy]
  * @property {number | null} [test_accuracy]
  * @property {Bound | null} [bound]
@@ -55,7 +55,7 @@
 
 /**
  * The terms of the bound (Theorem 4.1). Divergences are in nats; bias, variance and sums in units of the loss; shares
- * are of the confident set.
+ * are fractions of the confident set.
  * @typedef {object} Bound
  * @property {number} mismatch  nats, from disagreement
  * @property {number | null} [mismatch_exact]  nats, from the true labels
@@ -67,9 +67,9 @@
  * @property {number} variance
  * @property {number} sum  bias and variance
  * @property {number | null} [sum_exact]  the same with mismatch_exact
- * @property {number | null} [loss_bound]  M, the most a loss can be
- * @property {number | null} [source_disagreement]  share of the sources' labels that differ from the pseudo-label
- * @property {number | null} [criteria_disagreement]  share where the mixture alone says another class
+ * @property {number | null} [loss_bound]  M, the maximum loss
+ * @property {number | null} [source_disagreement]  share of source predictions that differ from the pseudo-label
+ * @property {number | null} [criteria_disagreement]  share of mixture predictions that differ from it
  * @property {number | null} [label_error]  share of wrong pseudo-labels
  */
 
@@ -84,7 +84,7 @@
  */
 
 /**
- * Counts, K x K. With labels truth by prediction, before and after; without them the prediction before by that after.
+ * Counts, K x K. With labels: truth by prediction, before and after. Without: prediction before by prediction after.
  * @typedef {object} Confusion
  * @property {string} rows
  * @property {string} columns
@@ -93,7 +93,7 @@
  */
 
 /**
- * One map of s pictures in one or more rounds.
+ * A map of s pictures in one or more rounds.
  * @typedef {object} PointCloud
  * @property {number} sampled  s
  * @property {number} of
@@ -103,7 +103,7 @@
  */
 
 /**
- * A sample through the rounds and, in `full`, every picture of the last round, laid out anew.
+ * A sample of pictures in several rounds and, in `full`, all pictures of the last round with a layout of their own.
  * @typedef {PointCloud & {full?: PointCloud | null}} Embedding
  */
 
@@ -113,7 +113,7 @@
  * @property {string} xy  base64 of float32[2s]
  * @property {string} label  base64 of int16[s]
  * @property {string} confident  base64 of uint8[s]
- * @property {string} agreement  base64 of float32[s]: the share of sources with the mixture's class
+ * @property {string} agreement  base64 of float32[s]: the share of sources that agree with the mixture
  */
 
 /** @typedef {'most_confident' | 'least_confident' | 'changed'} GalleryGroup */
@@ -129,7 +129,7 @@
  * @property {number} confidence
  * @property {number | null} [before]
  * @property {number | null} [truth]
- * @property {number[] | null} [sources]  each source's own prediction
+ * @property {number[] | null} [sources]  prediction of each source
  */
 
 /**

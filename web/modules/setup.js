@@ -1,4 +1,4 @@
-// How the report came about: the command, the configuration, versions, the time it took, and notes.
+// Setup of the run: command, configuration, versions, times and notes.
 import {chartFigure} from './charts.js';
 import {absent, element, section} from './dom.js';
 import {duration, percent, titled} from './format.js';
@@ -11,7 +11,7 @@ import {sortableTable} from './tables.js';
 export function setupSection(run) {
   return section(
     'setup',
-    'How it was made',
+    'Setup',
     null,
     ...commandBox(run.command),
     timings(run),
@@ -25,7 +25,7 @@ export function setupSection(run) {
 export function benchmarkSetupSection(benchmark) {
   return section(
     'setup',
-    'How it was made',
+    'Setup',
     null,
     ...commandBox(benchmark.command),
     versionsList(benchmark.versions),
@@ -35,38 +35,38 @@ export function benchmarkSetupSection(benchmark) {
 
 /** @param {string} command */
 function commandBox(command) {
-  const said = element('span', {class: 'shown', role: 'status'});
-  // Words stay whole where a line has room for them: a browser would break one after each hyphen.
+  const status = element('span', {class: 'shown', role: 'status'});
+  // One span per word, because browsers would break lines after each hyphen.
   const words = command.split(/(\s+)/).map((word) => (word.trim() ? element('span', {}, word) : word));
   const text = element('code', {}, ...words);
   const copy = async () => {
-    said.textContent = (await copied(command, text)) ? 'copied' : 'could not copy; the text is selected';
+    status.textContent = (await copied(command, text)) ? 'copied' : 'could not copy; the text is selected';
     setTimeout(() => {
-      said.textContent = '';
+      status.textContent = '';
     }, 3000);
   };
   return [
-    element('h3', {}, 'To make it again'),
+    element('h3', {}, 'Command to reproduce it'),
     element(
       'div',
       {class: 'command'},
       element('pre', {tabindex: 0}, text),
       element('button', {type: 'button', class: 'copy', onclick: copy}, 'Copy'),
-      said,
+      status,
     ),
   ];
 }
 
 /**
  * @param {string} text
- * @param {HTMLElement} shown  where the text stands
+ * @param {HTMLElement} shown  the element with the text
  */
 async function copied(text, shown) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // A page from a file may lack the clipboard: then the old way, and if that fails the text stays selected.
+    // Local files may lack the clipboard API: fall back to execCommand; if that fails, the text stays selected.
     const range = document.createRange();
     range.selectNodeContents(shown);
     const marked = getSelection();
@@ -79,7 +79,7 @@ async function copied(text, shown) {
 /** @param {Run} run */
 function timings(run) {
   const rounds = run.rounds.filter((round) => round.phases && Object.keys(round.phases).length > 0);
-  if (rounds.length === 0) return absent('How long the phases took was not recorded.');
+  if (rounds.length === 0) return absent('The time per phase was not recorded.');
   const phases = [...new Set(rounds.flatMap((round) => Object.keys(round.phases ?? {})))];
   const sums = phases.map((phase) => rounds.reduce((sum, round) => sum + (round.phases?.[phase] ?? 0), 0));
   const whole = rounds.reduce((sum, round) => sum + (round.seconds ?? 0), 0);
@@ -98,8 +98,8 @@ function timings(run) {
       width: 'wide',
       stacked: true,
       title: 'Time',
-      placesTitle: 'round',
-      places: rounds.map((round) => round.round),
+      categoryTitle: 'round',
+      categories: rounds.map((round) => round.round),
       note: `${duration(total)} in all rounds, of which ${phases[longest].replace(/_/g, ' ')} took ${share}.`,
       series: phases.map((phase, index) => ({
         name: titled(phase).toLowerCase(),

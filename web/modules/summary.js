@@ -1,13 +1,13 @@
-// The top of a run's page: what was adapted to what, and the lines that matter.
+// The header of a run's page: sources, target and the main results.
 import {onColours, seriesColour, styleColour} from './colours.js';
 import {drawing, element} from './dom.js';
 import {count, counted, known, listed, percent} from './format.js';
 
 /** @typedef {import('./schema.js').Run} Run */
-/** @typedef {{label: string, value: string[], sentence: string}} Fact  two values are a way from one to the other */
+/** @typedef {{label: string, value: string[], sentence: string}} Fact  two values are first and last */
 
-const STREAM_NAME = 14; // letters of a source's name beside its stream
-const STREAM_TARGET = 12; // and of the target's
+const STREAM_NAME = 14; // maximum length of a source's name
+const STREAM_TARGET = 12; // maximum length of the target's name
 
 /** @param {Run} run */
 export function runHeader(run) {
@@ -24,7 +24,7 @@ export function runHeader(run) {
       element(
         'p',
         {class: 'lead'},
-        `${counted(run.sources.length, 'model')} adapted together to ${counted(run.pictures, 'unlabelled picture')} ` +
+        `${counted(run.sources.length, 'model')} adapted jointly to ${counted(run.pictures, 'unlabelled picture')} ` +
           `of ${counted(run.classes.length, 'class', 'classes')}.`,
       ),
       element('p', {class: 'created'}, run.created),
@@ -51,7 +51,7 @@ function factTile(fact) {
 }
 
 /**
- * |w| as shares of one: how the mixture uses the weights.
+ * |w| normalised to sum one, as the mixture uses the weights.
  * @param {number[]} weights
  */
 export function weightShares(weights) {
@@ -60,7 +60,7 @@ export function weightShares(weights) {
 }
 
 /**
- * The last round that has weights.
+ * The weights of the last round that has some.
  * @param {Run} run
  */
 export function lastWeights(run) {
@@ -82,14 +82,14 @@ function accuracyFact(run) {
   const sources = run.rounds[0]?.accuracy?.sources;
   if (sources && sources.length > 0) {
     const best = sources.indexOf(Math.max(...sources));
-    sentences.push(`The best source alone, ${run.sources[best]?.name ?? best}, began at ${percent(sources[best])}.`);
+    sentences.push(`The best single source, ${run.sources[best]?.name ?? best}, started at ${percent(sources[best])}.`);
   }
   const held = known(run.rounds.map((round) => round.test_accuracy));
   if (held.length > 0) sentences.push(`On held-out pictures ${percent(held[held.length - 1])}.`);
   return {
-    label: 'Right predictions',
-    value: way(values, percent),
-    sentence: sentences.join(' ') || 'Share of the pictures, before and after.',
+    label: 'Accuracy',
+    value: firstAndLast(values, percent),
+    sentence: sentences.join(' ') || 'Before and after the adaptation.',
   };
 }
 
@@ -104,7 +104,7 @@ function confidentFact(run) {
   const rounds = counted(run.rounds[run.rounds.length - 1].round, 'round');
   return {
     label: 'Confident pictures',
-    value: way(values, count),
+    value: firstAndLast(values, count),
     sentence: `${share === 1 ? 'All' : `${percent(share)} of`} ${count(run.pictures)} were trained on after ${rounds}.`,
   };
 }
@@ -130,8 +130,8 @@ function changedFact(run) {
   }
   if (!first) return null;
   return {
-    label: 'Predictions changed in a round',
-    value: way(
+    label: 'Predictions changed per round',
+    value: firstAndLast(
       rounds.map((round) => round.changed ?? 0),
       count,
     ),
@@ -140,7 +140,7 @@ function changedFact(run) {
 }
 
 /**
- * How many predictions differ from those before the adaptation; null where the data does not say.
+ * Number of predictions that differ from those before the adaptation; null if unknown.
  * @param {Run} run
  */
 export function changedInAll(run) {
@@ -166,7 +166,7 @@ function weightFact(run) {
   const name = (/** @type {number} */ index) => run.sources[index]?.name ?? String(index);
   const others = order.slice(1, 4).map((index) => `${name(index)} ${percent(after[index], 0)}`);
   return {
-    label: `Heaviest source: ${name(order[0])}`,
+    label: `Largest weight: ${name(order[0])}`,
     value: [percent(before[order[0]], 0), percent(after[order[0]], 0)],
     sentence: `Then ${listed(others)}${order.length > 4 ? ', and less for the others' : ''}.`,
   };
@@ -181,8 +181,8 @@ function confidenceFact(run) {
   if (values.length === 0) return null;
   return {
     label: 'Mean confidence',
-    value: way(values, percent),
-    sentence: 'Of the class that the mixture decides for.',
+    value: firstAndLast(values, percent),
+    sentence: 'Confidence of the predicted class.',
   };
 }
 
@@ -190,7 +190,7 @@ function confidenceFact(run) {
  * @param {number[]} values
  * @param {(value: number) => string} format
  */
-function way(values, format) {
+function firstAndLast(values, format) {
   const [first, last] = [format(values[0]), format(values[values.length - 1])];
   return values.length > 1 ? [first, last] : [first];
 }
@@ -201,21 +201,21 @@ function truthSentence(run) {
     return element(
       'p',
       {class: 'truth'},
-      'The labels of these pictures are not known, so nothing on this page says how many predictions are right.',
+      'The labels of these pictures are unknown, so this page shows no accuracy.',
     );
   }
-  const use = run.method.includes('oracle') ? 'the oracle selects by them' : 'the adaptation never saw them';
+  const use = run.method.includes('oracle') ? 'the oracle selects with them' : 'the adaptation never saw them';
   return element(
     'p',
     {class: 'truth'},
-    'Right or wrong is judged by the labels of ',
+    'Accuracy is measured with the labels of ',
     element('code', {}, run.labels),
     `; ${use}.`,
   );
 }
 
 /**
- * The sources as streams that join, each as wide as its weight.
+ * Draws the sources as streams that join, with widths proportional to their weights.
  * @param {Run} run
  */
 function streams(run) {
@@ -225,7 +225,7 @@ function streams(run) {
   const longest = Math.max(...run.sources.map(({name}) => Math.min(name.length, STREAM_NAME)), 0);
   const labels = 24 + 8.6 * longest + (weights ? 44 : 0);
   const mouth = labels + (innerWidth < 600 ? 110 : 186);
-  const bank = mouth + 52; // where the river ends
+  const bank = mouth + 52; // end of the river
   const width = bank + 36 + 9.6 * Math.min(run.name.length, STREAM_TARGET);
   const [rowHeight, river] = [Math.max(26, Math.min(46, 230 / Math.max(1, many))), 56];
   const height = Math.max(many * rowHeight, river + 24);

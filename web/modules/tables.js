@@ -1,4 +1,4 @@
-// Tables whose columns sort and whose rows a word filters.
+// Tables with sortable columns and a text filter.
 import {chosen, choose} from './choices.js';
 import {element, scrollBox, searchField} from './dom.js';
 import {count} from './format.js';
@@ -8,7 +8,7 @@ import {count} from './format.js';
  * @typedef {object} Column
  * @property {string} name
  * @property {(row: R) => string | number | null | undefined} value  to sort by; null comes last
- * @property {(row: R) => import('./dom.js').Child} [cell]  what stands there, where that is not the value itself
+ * @property {(row: R) => import('./dom.js').Child} [cell]  content, if not the value itself
  * @property {boolean} [numeric]
  * @property {string} [hint]
  */
@@ -20,8 +20,8 @@ import {count} from './format.js';
  * @param {string} spec.caption
  * @param {Column<R>[]} spec.columns
  * @param {R[]} spec.rows
- * @param {(row: R) => string} [spec.searched]  the text that the filter looks into; without it there is no filter
- * @param {string} [spec.kind]  more of the class
+ * @param {(row: R) => string} [spec.searched]  text to filter by; without it there is no filter
+ * @param {string} [spec.kind]  additional class
  */
 export function sortableTable({id, caption, columns, rows, searched, kind = ''}) {
   const body = element('tbody');
@@ -32,7 +32,7 @@ export function sortableTable({id, caption, columns, rows, searched, kind = ''})
     text: (searched?.(row) ?? '').toLowerCase(),
   }));
   body.append(...lines.map(({line}) => line));
-  const none = element('p', {class: 'absent', role: 'status', hidden: true}, 'Nothing here has that word.');
+  const none = element('p', {class: 'absent', role: 'status', hidden: true}, 'No row matches.');
   const shown = element('p', {class: 'shown', role: 'status'});
 
   /** @type {HTMLElement[]} */
@@ -123,7 +123,7 @@ function compared(a, b, falling) {
 }
 
 /**
- * A share of one as a number with a bar behind it.
+ * A share from 0 to 1 as text with a bar behind it.
  * @param {number} share
  * @param {string} text
  */
