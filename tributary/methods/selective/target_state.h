@@ -5,6 +5,7 @@
 #include "tributary/methods/observer.h"
 #include "tributary/methods/selective/selective_options.h"
 #include "tributary/model/ensemble.h"
+#include "tributary/train/device_images.h"
 
 namespace tributary {
 

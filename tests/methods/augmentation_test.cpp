@@ -1,0 +1,142 @@
+// Every augmentation flag changes the model, whoever trains it, eagerly and in CUDA graphs.
+#include <gtest/gtest.h>
+#include <torch/cuda.h>
+
+#include "tests/support/methods.h"
+#include "tests/support/models.h"
+#include "tributary/methods/selective/selective.h"
+#include "tributary/train/distillation.h"
+#include "tributary/train/source_training.h"
+
+namespace tributary {
+namespace {
+
+struct Setting {
+  torch::Device device;
+  bool cuda_graph;
+  int64_t pictures;  // in batches of 8
+};
+
+Tensor flat(const NamedTensors& state) {
+  std::vector<Tensor> all;
+  for (const NamedTensor& tensor : state) all.push_back(tensor.value.detach().cpu().to(torch::kFloat64).reshape({-1}));
+  return at::cat(all);
+}
+
+Tensor trained_source(const Augmentation& augmentation, const Setting& setting) {
+  SourceModel model(test::small_info("lenet"), Random(1));
+  model.to(setting.device);
+  LabelledImages data{test::noise_pictures(setting.pictures), {numbered_classes(10), {}}};
+  for (int64_t i = 0; i < setting.pictures; ++i) data.labels.values.push_back(i % 10);
+  SourceTrainingOptions options;
+  options.epochs = 1;
+  options.batch = 8;
+  options.keep = KeptIterate::kLast;
+  options.augmentation = augmentation;
+  train_source(model, data, data, options, 1);
+  return flat(model.state());
+}
+
+Tensor distilled(const Augmentation& augmentation, const Setting& setting) {
+  Ensemble teachers = test::small_ensemble({"lenet", "dtn"});
+  teachers.to(setting.device);
+  SourceModel student(test::small_info("lenet"), Random(9));
+  student.to(setting.device);
+  DistillationOptions options;
+  options.epochs = 1;
+  options.batch = 8;
+  options.augmentation = augmentation;
+  distill(student, teachers, test::noise_pictures(setting.pictures), options, 1);
+  return flat(student.state());
+}
+
+std::unique_ptr<Method> method_named(const std::string& name, const Augmentation& augmentation, bool cuda_graph) {
+  if (name == "selective") {
+    SelectiveOptions options;
+    options.rounds = 1;
+    options.inner_epochs = 1;
+    options.batch = 8;
+    options.aggregation.steps = 5;
+    options.augmentation = augmentation;
+    options.cuda_graph = cuda_graph;
+    return std::make_unique<SelectiveSelfTraining>(options);
+  }
+  for (const MethodEntry& entry : compared_methods()) {
+    if (entry.name != name) continue;
+    BaselineOptions common = test::quick(/*epochs=*/1);
+    common.augmentation = augmentation;
+    common.cuda_graph = cuda_graph;
+    // MA's predictor is not trained while it warms up.
+    return test::configured(entry, name == "ma" ? "ma_warm_up = 0\n" : "", common);
+  }
+  throw std::logic_error("no method " + name);
+}
+
+Tensor trained(const std::string& name, const Augmentation& augmentation, const Setting& setting) {
+  if (name == "train") return trained_source(augmentation, setting);
+  if (name == "distill") return distilled(augmentation, setting);
+  Ensemble ensemble = test::small_ensemble({"lenet"});
+  if (name != "ma") ensemble.sources.emplace_back(test::small_info("lenet"), Random(2));  // MA is slow
+  ensemble.to(setting.device);
+  test::Recorder recorder;
+  method_named(name, augmentation, setting.cuda_graph)
+      ->adapt(ensemble, test::noise_pictures(setting.pictures), recorder);
+  return flat(ensemble.state());
+}
+
+constexpr Augmentation kOff{0, 0, 0, 0};
+
+class AugmentationFlags : public ::testing::TestWithParam<std::string> {
+ protected:
+  static void expect_changes(const Setting& setting) {
+    const Tensor without = trained(GetParam(), kOff, setting);
+    ASSERT_TRUE(without.isfinite().all().item<bool>());
+    const auto expect_change = [&](const char* flag, const Augmentation& augmentation) {
+      const Tensor with = trained(GetParam(), augmentation, setting);
+      EXPECT_TRUE(with.isfinite().all().item<bool>()) << flag;
+      // Runs on a GPU differ in rounding; augmentation changes more than that.
+      EXPECT_GT((with - without).abs().max().item<double>(), 1e-4) << flag;
+    };
+    expect_change("--augment-shift", {4, 0, 0, 0});
+    expect_change("--augment-flip", {0, 0.5, 0, 0});
+    expect_change("--augment-grey", {0, 0, 0.5, 0});
+    expect_change("--augment-rotation", {0, 0, 0, 45});
+  }
+};
+
+TEST_P(AugmentationFlags, ChangeTheModelInEagerSteps) {
+  expect_changes({torch::kCPU, false, 24});
+}
+
+TEST_P(AugmentationFlags, ChangeTheModelInCapturedSteps) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "skipped: no GPU";
+  expect_changes({torch::Device(torch::kCUDA, 0), true, 48});  // the first two steps of a shape are eager
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, AugmentationFlags,
+                         ::testing::Values("train", "distill", "selective", "bait", "sfda", "shot", "ma", "decision",
+                                           "caida", "nrc"),
+                         [](const auto& info) { return info.param; });
+
+// Mixed, confident and unconfident batches all pass through one augmentation: without mixup the model still changes.
+TEST(SelectiveAugmentation, ReachesUnconfidentBatches) {
+  const auto adapted = [](const Augmentation& augmentation) {
+    Ensemble ensemble = test::small_ensemble({"lenet"});
+    SelectiveOptions options;
+    options.rounds = 1;
+    options.inner_epochs = 1;
+    options.batch = 8;
+    options.lambda_ce = options.lambda_im = 0;  // the adversary alone moves the source
+    options.lambda_alpha = 1;
+    options.augmentation = augmentation;
+    test::Recorder recorder;
+    SelectiveSelfTraining(options).adapt(ensemble, test::noise_pictures(48), recorder);
+    EXPECT_EQ(recorder.rounds.size(), 2u);
+    EXPECT_TRUE(recorder.rounds.back().losses.aligned);
+    return flat(ensemble.state());
+  };
+  EXPECT_FALSE(torch::equal(adapted(kOff), adapted({4, 0, 0, 45})));
+}
+
+}  // namespace
+}  // namespace tributary
