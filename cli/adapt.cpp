@@ -56,24 +56,41 @@ class Adapt : public Command {
 
   void declare(CLI::App& app) override {
     common_.declare(table_);
-    table_.texts("", "source", &sources_,
-                 "source: a model file, a PyTorch checkpoint, or a folder with source_F.pt, source_B.pt and "
-                 "source_C.pt; give at "
-                 "least one");
-    table_.text("", "target", &target_,
-                "unlabelled pictures: a folder, a list file, tar shards, NAME-images.idx or digits in a .mat file");
-    table_.text("", "run", &run_, "folder for the run; runs/DOMAIN, after the target, if not given").transient();
-    table_.text("", "test", &test_,
-                "labelled pictures of the target, only to show the accuracy after every round; no method sees them");
-    table_.text("", "oracle_labels", &oracle_,
-                "labelled pictures equal to the target's: runs the selective oracle, which trains on what is labelled "
-                "right; not for use, but to see the ceiling");
+    table_
+        .texts(
+            "", "source", &sources_,
+            "source model: a model file, PyTorch weights, or a folder with source_F.pt, source_B.pt and source_C.pt; "
+            "repeat it for every source")
+        .metavar("FILE");
+    table_
+        .text("", "target", &target_,
+              "unlabelled pictures: a folder, a list file, tar shards, NAME-images.idx or digits in a .mat file")
+        .metavar("DATA");
+    table_.text("", "run", &run_, "folder of the run; by default runs/DOMAIN, named after the target")
+        .metavar("FOLDER")
+        .transient();
+    table_
+        .text("", "test", &test_, "labelled pictures of the target domain, only to show the accuracy after every round")
+        .metavar("DATA");
+    table_
+        .text("", "oracle_labels", &oracle_,
+              "labels of the target pictures, for the selective oracle: it trains on exactly the samples whose "
+              "pseudo-label is right, and shows the best that selection can do")
+        .metavar("DATA");
     choice_.declare(table_);
     tributary::declare(table_, output_options_);
     tributary::declare(table_, checkpoint_options_);
     session_.declare(table_);
     data_.declare(table_);
     tributary::declare(table_, import_);
+    table_.help_group("Input and output",
+                      {"source", "target", "run", "test", "oracle_labels", "root", "config", "json"});
+    table_.help_group("Method", {"method", "variant", "benchmark", "ablations"});
+    table_.help_group("Training",
+                      {"rounds", "inner_epochs", "epochs", "batch", "rate_backbone", "rate_bottleneck", "seed"});
+    table_.help_group("Report", {"report", "live", "tensorboard"});
+    table_.help_group("Interrupted runs", {"save_every", "restart"});
+    table_.help_group("Hardware", {"device", "threads", "precision", "processes"});
     table_.add_to(app);
   }
 
@@ -97,7 +114,7 @@ class Adapt : public Command {
       folder.emplace(run_, config_text(table_, common_.threads, session_), checkpoint_options_.restart);
     if (session_.agreed(folder && folder->finished())) {
       if (!folder) return;
-      std::cerr << fmt::format("tributary adapt: {} is already finished; say --restart to run again\n", run_);
+      std::cerr << fmt::format("tributary adapt: {} is already finished; run it again with --restart\n", run_);
       show(folder->summary());
       return;
     }
@@ -235,7 +252,7 @@ class Adapt : public Command {
                   thousands(left_off->integer("target_pictures")), thousands(pictures));
     all.restore(left_off->facts.at("observers"));
     const int64_t round = left_off->integer("round");
-    std::cerr << fmt::format("tributary adapt: goes on in round {}\n", round);
+    std::cerr << fmt::format("tributary adapt: resuming in round {}\n", round);
     return round;
   }
 

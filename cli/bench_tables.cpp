@@ -167,7 +167,7 @@ std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const std::string& 
   return rows;
 }
 
-// "bait_rate=1e-4,record=false" to the flags of an adaptation.
+// "bait_rate=1e-4,cuda_graph=false" to the flags of an adaptation.
 std::vector<std::string> flags_of(const std::string& set) {
   std::vector<std::string> flags;
   for (const std::string& word : split(set)) {
@@ -272,23 +272,36 @@ void show(const TableTask& task, const TableResult& result, bool markdown) {
 
 void declare(OptionTable& table, BenchTableOptions& options) {
   const std::string section = "table";
-  table.text(section, "data", &options.data, "folder of the benchmark; see tributary data check");
-  table.text(section, "out", &options.out, "folder for sources and runs; bench/NAME if not given").transient();
-  table.text(section, "methods", &options.methods,
-             "rows: all, or names of methods joined by commas; ma:1 has one seed only");
-  table.text(section, "targets", &options.targets, "columns: all, or names of domains joined by commas");
-  table.integer(section, "seeds", &options.seeds, 1, 1000, "repetitions; figures are then means and deviations");
-  table.integer(section, "jobs", &options.jobs, 1, 256, "processes side by side");
+  table.text(section, "data", &options.data, "folder of the benchmark's data; see tributary data check")
+      .metavar("FOLDER");
+  table.text(section, "out", &options.out, "folder of the trained sources and runs; by default bench/NAME")
+      .metavar("FOLDER")
+      .transient();
+  table
+      .text(section, "methods", &options.methods,
+            "rows: all, or method names joined by commas; ma:1 runs one seed only")
+      .metavar("NAMES");
+  table.text(section, "targets", &options.targets, "columns: all, or domain names joined by commas").metavar("NAMES");
+  table.integer(section, "seeds", &options.seeds, 1, 1000,
+                "repetitions; the tables then show means and standard deviations");
+  table.integer(section, "jobs", &options.jobs, 1, 256, "runs at the same time");
   table.integer(section, "source_epochs", &options.source_epochs, 0, 100000,
-                "passes of source training; 0 takes the default of tributary train");
-  table.integer(section, "rounds", &options.rounds, 0, 10000, "rounds of selective; 0 takes the paper's");
+                "epochs of source training; 0 takes the default of tributary train");
+  table.integer(section, "rounds", &options.rounds, 0, 10000, "rounds of selective; 0 takes the paper's number");
   table.integer(section, "inner_epochs", &options.inner_epochs, 0, 10000, "inner epochs of selective; 0 takes 3");
-  table.integer(section, "epochs", &options.epochs, 0, 100000, "passes of the other methods; 0 takes their own");
-  table.text(section, "init", &options.init, "first weights of the sources' backbones, as of ImageNet");
-  table.flag(section, "ablations", &options.ablation_rows, "the paper's ablations instead of methods");
-  table.text(section, "sweep", &options.sweep, "values of one option of selective instead: lambda_alpha=0.5,0.7,1.0");
-  table.text(section, "set", &options.set,
-             "options of every adaptation: bait_rate=1e-4,record=false; runs with others need another --out");
+  table.integer(section, "epochs", &options.epochs, 0, 100000,
+                "epochs of the other methods; 0 takes each method's default");
+  table.text(section, "init", &options.init, "initial weights of the sources' backbones, as from ImageNet")
+      .metavar("FILE");
+  table.flag(section, "ablations", &options.ablation_rows, "run the paper's ablations instead of methods");
+  table
+      .text(section, "sweep", &options.sweep,
+            "run selective with several values of one option: lambda_alpha=0.5,0.7,1.0")
+      .metavar("VALUES");
+  table
+      .text(section, "set", &options.set,
+            "options of every adaptation: bait_rate=1e-4,cuda_graph=false; other values need another --out")
+      .metavar("VALUES");
   table.flag(section, "markdown", &options.markdown, "print tables as Markdown");
   declare(table, options.keeping);
 }

@@ -7,11 +7,11 @@
 namespace tributary::cli {
 
 void MethodChoice::declare(OptionTable& table) {
-  table.text("adapt", "method", &name_, "how to adapt: " + names());
+  table.text("adapt", "method", &name_, "method: " + names());
   table.integer("adapt", "epochs", &epochs_, 0, 100000,
-                "passes over the target set, of a method other than selective; 0 takes its own");
+                "passes over the target set, for methods other than selective; 0 takes the method's default");
   tributary::declare(table, selective_);
-  for (const MethodEntry& entry : compared_) entry.declare(table);
+  for (const MethodEntry& entry : compared_) table.only_with("method", entry.name, [&] { entry.declare(table); });
 }
 
 void MethodChoice::resolve_options(OptionTable& table) {

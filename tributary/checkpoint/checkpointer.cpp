@@ -25,11 +25,11 @@ std::chrono::steady_clock::duration seconds(double count) {
 
 void declare(OptionTable& table, CheckpointOptions& options) {
   const std::string section = "checkpoint";
-  table
-      .number(section, "save_every", &options.every, 0, 1e6,
-              "seconds from one checkpoint to the next; 0 saves after every step")
+  table.number(section, "save_every", &options.every, 0, 1e6, "seconds between checkpoints; 0 saves after every step")
+      .metavar("SECONDS")
       .transient();
-  table.flag(section, "restart", &options.restart, "start over, whatever an interrupted run left").transient();
+  table.flag(section, "restart", &options.restart, "start over and discard the checkpoints of an interrupted run")
+      .transient();
 }
 
 CheckpointFolder::CheckpointFolder(std::string folder, const CheckpointOptions& options)
@@ -119,13 +119,13 @@ std::string CheckpointFolder::interrupted_message() const {
   return fmt::format("interrupted; the state is kept in {}, and the same command goes on from there", folder_);
 }
 
-FileCheckpoints::FileCheckpoints(const std::string& file, const std::string& config, const CheckpointOptions& options)
+FileCheckpoints::FileCheckpoints(const std::string& file, const Configuration& config, const CheckpointOptions& options)
     : path_(file + ".checkpoint"), folder_(path_, options) {
   make_folder(path_);
   lock_ = std::make_unique<FolderLock>(path_);
   remove_leftovers(fs::absolute(file).parent_path().string());
   folder_.clean();
-  folder_.on_save([config](Checkpoint& checkpoint) { checkpoint.facts["config"] = config; });
+  folder_.on_save([text = config.text](Checkpoint& checkpoint) { checkpoint.facts["config"] = text; });
   const Checkpoint* const left_off = folder_.found();
   if (!left_off) return;
   const auto lines = differences(left_off->facts.value("config", ""), config);

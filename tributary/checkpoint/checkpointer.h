@@ -96,7 +96,7 @@ class CheckpointFolder : public Checkpointer {
 class FileCheckpoints {
  public:
   // `config` says what work it is: an InputError shows how that of an interrupted one differs.
-  FileCheckpoints(const std::string& file, const std::string& config, const CheckpointOptions& options);
+  FileCheckpoints(const std::string& file, const Configuration& config, const CheckpointOptions& options);
   // Leaves no folder where nothing was kept.
   ~FileCheckpoints();
   FileCheckpoints(const FileCheckpoints&) = delete;

@@ -71,7 +71,7 @@ void Branches::run(int64_t branch, const std::function<void()>& work) {
   if (!streams_) return work();
   const auto place = static_cast<size_t>(branch);
   at::cuda::CUDAEvent before;
-  before.capture();
+  before.record();
   before.block(streams_->side[place]);
   const c10::cuda::CUDAStreamGuard guard(streams_->side[place]);
   work();
@@ -83,7 +83,7 @@ void Branches::join() {
   for (size_t i = 0; i < streams_->side.size(); ++i) {
     if (!streams_->busy[i]) continue;
     at::cuda::CUDAEvent done;
-    done.capture(streams_->side[i]);
+    done.record(streams_->side[i]);
     done.block(c10::cuda::getCurrentCUDAStream());
     streams_->busy[i] = false;
   }

@@ -30,15 +30,18 @@ void declare(OptionTable& table, DistributedOptions& options) {
   constexpr double kShortest = 1, kLongest = 366 * 24 * 3600;
   table
       .integer("scale", "processes", &options.processes, 0, 1024,
-               "processes to start on this machine for one piece of work; 0 takes this one only")
+               "processes to start on this machine; 0 or 1 runs in this process")
       .transient();
   table
-      .number("scale", "rank_patience", &options.rank_patience, kShortest, 3600,
-              "seconds without a sign of life after which a process is lost")
+      .number("scale", "heartbeat_timeout", &options.heartbeat_timeout, kShortest, 3600,
+              "seconds without a heartbeat after which a process counts as lost")
+      .alias("rank_patience")
+      .metavar("SECONDS")
       .transient();
   table
       .number("scale", "rank_timeout", &options.rank_timeout, kShortest, kLongest,
-              "seconds that processes wait for one that is alive but does not come")
+              "seconds to wait at a collective for a process that is alive")
+      .metavar("SECONDS")
       .transient();
 }
 
@@ -118,13 +121,13 @@ class SumUnderWay : public Communicator::Pending {
 }  // namespace
 
 ProcessGroup::ProcessGroup(const RankInfo& rank_info, torch::Device device, const DistributedOptions& options)
-    : links_(new Links(rank_info, device, options.rank_patience)) {
+    : links_(new Links(rank_info, device, options.heartbeat_timeout)) {
   Links& links = *links_;
   std::signal(SIGPIPE, SIG_IGN);  // Gloo writes to ranks that are gone: an error, but no reason to die without a word
   if (device.is_cuda()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
   try {
     if (rank_info.size > 1)
-      links.heartbeat.emplace(rank_info, options.rank_patience, connect_store(rank_info, kMeeting));
+      links.heartbeat.emplace(rank_info, options.heartbeat_timeout, connect_store(rank_info, kMeeting));
     links.guarded(
         [&] { links.backend = open_backend(links.store, rank_info, device, of_seconds(options.rank_timeout)); });
     barrier();

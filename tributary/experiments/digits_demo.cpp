@@ -161,9 +161,10 @@ void declare(OptionTable& table, DigitsDemoOptions& options) {
              "domain to adapt to: handwriting, postal, textured, signs, street or all");
   table.text(section, "architecture", &options.architecture, "network of the sources: lenet or dtn");
   table.integer(section, "pictures", &options.pictures, 20, 1000000,
-                "pictures a domain for training, and as many for testing");
-  table.integer(section, "seeds", &options.seeds, 1, 1000, "repetitions; figures are then means and deviations");
-  table.flag(section, "oracle", &options.oracle, "run the selective oracle too, which is told the true labels");
+                "training pictures per domain, and as many test pictures");
+  table.integer(section, "seeds", &options.seeds, 1, 1000,
+                "repetitions; the table then shows means and standard deviations");
+  table.flag(section, "oracle", &options.oracle, "also run the selective oracle, which sees the true labels");
   table.integer(section, "source_epochs", &options.training.epochs, 1, 100000, "passes of source training");
   declare(table, options.adapt);
 }

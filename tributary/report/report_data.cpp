@@ -104,14 +104,14 @@ Tensor truth_of(const ReportSubject& subject, const History& history) {
 
 void declare(OptionTable& table, ReportOptions& options) {
   const std::string section = "report";
-  table.integer(section, "points", &options.points, 2, 1000000, "pictures in the plane of features").transient();
+  table.integer(section, "points", &options.points, 2, 1000000, "pictures in the feature plot (t-SNE)").transient();
   table
       .integer(section, "embedded_rounds", &options.embedded_rounds, 0, 1000,
-               "rounds whose features are shown in the plane, the first and the last among them; 0: none")
+               "rounds in the feature plot, with the first and the last; 0: no plot")
       .transient();
-  table.flag(section, "all_points", &options.all_points, "show the last round's features of all pictures, too")
+  table.flag(section, "all_points", &options.all_points, "also plot the features of all pictures in the last round")
       .transient();
-  table.integer(section, "gallery", &options.gallery, 0, 10000, "pictures of each kind in the gallery").transient();
+  table.integer(section, "gallery", &options.gallery, 0, 10000, "pictures per group in the gallery").transient();
 }
 
 namespace {

@@ -226,12 +226,14 @@ Tensor needed_rows(std::span<const SourceModel> sources, int64_t rows, const Ten
 }
 
 void declare(OptionTable& table, const std::string& section, Augmentation& augmentation) {
-  table.integer(section, "augment_shift", &augmentation.shift, 0, 512, "random shift of training pictures, pixels");
+  table.integer(section, "augment_shift", &augmentation.shift, 0, 512, "random shift of training pictures, pixels")
+      .metavar("PIXELS");
   table.number(section, "augment_flip", &augmentation.flip, -1, 1,
                "probability of a mirror image; -1 takes 0.5 for photographs and 0 for digits");
   table.number(section, "augment_grey", &augmentation.grey, -1, 1,
                "probability of a grey picture; -1 takes 0.1 for photographs in adaptation, else 0");
-  table.number(section, "augment_rotation", &augmentation.rotation, 0, 180, "largest random rotation, degrees");
+  table.number(section, "augment_rotation", &augmentation.rotation, 0, 180, "largest random rotation, degrees")
+      .metavar("DEGREES");
 }
 
 Sampler::Sampler(const Tensor& index, int64_t batch, Random random, int64_t least)
