@@ -4,14 +4,13 @@
 
 #include "cli/command.h"
 #include "cli/distributed_session.h"
-#include "cli/method_choice.h"
 #include "tributary/artefacts/run_folder.h"
 #include "tributary/artefacts/run_summary.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/text.h"
-#include "tributary/methods/selective/selective.h"
+#include "tributary/methods/method_choice.h"
 #include "tributary/model_io/model_file.h"
 #include "tributary/run/observers.h"
 #include "tributary/run/predictions.h"
@@ -74,8 +73,7 @@ class Adapt : public Command {
         .metavar("DATA");
     table_
         .text("", "oracle_labels", &oracle_,
-              "labels of the target pictures, for the selective oracle: it trains on exactly the samples whose "
-              "pseudo-label is right, and shows the best that selection can do")
+              "labels of the target pictures, for the oracle: it trains on the samples whose pseudo-label is right")
         .metavar("DATA");
     choice_.declare(table_);
     tributary::declare(table_, output_options_);
@@ -100,9 +98,8 @@ class Adapt : public Command {
   void run() override {
     catch_interrupts();
     common_.read_config(table_);
-    choice_.resolve_options(table_);  // what is wrong with its options is said first
-    if (!oracle_.empty() && choice_.name() != "selective")
-      input_error("--oracle-labels belongs to --method selective; {} has no oracle", choice_.name());
+    choice_.resolve();  // first, so that mistakes in the options are reported before anything is read
+    if (!oracle_.empty()) choice_.oracle();
     if (sources_.empty()) input_error("name the source models, each with --source FILE");
     if (target_.empty()) input_error("name the unlabelled pictures with --target");
     if (run_.empty()) run_ = "runs/" + domain_of(target_);
@@ -129,7 +126,7 @@ class Adapt : public Command {
       attempt(*folder, given, device, /*piece=*/0);
     else
       retry_with_micro_batches(
-          choice_.selective().batch, device, [&](int64_t micro_batch) { attempt(*folder, given, device, micro_batch); },
+          choice_.batch(), device, [&](int64_t micro_batch) { attempt(*folder, given, device, micro_batch); },
           [&](int64_t micro_batch) { report_memory_retry(name(), micro_batch); });
     show(folder->summary());
   }
@@ -161,17 +158,9 @@ class Adapt : public Command {
     return given;
   }
 
-  void adapt(Method& method, Ensemble& ensemble, const Given& given, Observer& observer,
-             Checkpointer& checkpointer) const {
-    if (given.oracle)
-      adapt_with_oracle(ensemble, given.target, *given.oracle, choice_.selective(), observer, checkpointer);
-    else
-      method.adapt(ensemble, given.target, observer, checkpointer);
-  }
-
   // What every rank does but the first, which has the run's folder.
   void work_along(const Given& given, torch::Device device) {
-    const std::unique_ptr<Method> method = choice_.make(table_);
+    const std::unique_ptr<Method> method = given.oracle ? choice_.make_oracle(*given.oracle) : choice_.make();
     Ensemble ensemble = load_sources(sources_, import_);
     ensemble.to(device);
     session_.shard(ensemble, method->division());
@@ -179,13 +168,13 @@ class Adapt : public Command {
     std::vector<Observer*> listeners;
     if (given.test) listeners.push_back(&accuracy.emplace(*given.test, device));
     Observers observers(listeners);
-    adapt(*method, ensemble, given, observers, session_.checkpointer(nullptr, checkpoint_options_));
+    method->adapt(ensemble, given.target, observers, session_.checkpointer(nullptr, checkpoint_options_));
   }
 
   // Adapts from where an interrupted run left off, or from the beginning, and writes what comes of it. Backbones take
   // at most `micro_batch` pictures at once; 0: whole batches.
   void attempt(RunFolder& folder, const Given& given, torch::Device device, int64_t micro_batch) {
-    const std::unique_ptr<Method> method = choice_.make(table_);
+    const std::unique_ptr<Method> method = given.oracle ? choice_.make_oracle(*given.oracle) : choice_.make();
     if (micro_batch > 0 && !method->supports_micro_batches())
       throw MemoryError(fmt::format(
           "the GPU's memory is used up, and {} cannot split its batches; take a smaller --batch", choice_.name()));
@@ -209,7 +198,7 @@ class Adapt : public Command {
                                   {checkpoint_options_.every, checkpoint_options_.restart && micro_batch == 0});
     checkpointer.clean();
     folder.begin(go_on(checkpointer, given.target, all, heard));
-    adapt(*method, ensemble, given, all, session_.checkpointer(&checkpointer, checkpoint_options_));
+    method->adapt(ensemble, given.target, all, session_.checkpointer(&checkpointer, checkpoint_options_));
     progress.finish();
 
     save_ensemble(folder.file("model.safetensors"), ensemble);
@@ -267,7 +256,7 @@ class Adapt : public Command {
 
   nlohmann::json summary_of(const RunRecord& record, const std::vector<SkippedPicture>& bad) const {
     nlohmann::json summary = {{"run", run_},
-                              {"method", oracle_.empty() ? choice_.name() : "selective-oracle"},
+                              {"method", oracle_.empty() ? choice_.name() : choice_.oracle().name},
                               {"set_aside", bad.size()},
                               {"model", run_ + "/model.safetensors"},
                               {"predictions", run_ + "/predictions.csv"}};

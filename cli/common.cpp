@@ -111,7 +111,7 @@ Ensemble load_models(const std::vector<std::string>& paths, const std::string& r
     const bool weighted =
         combination == Combination::kWeightedLogits || combination == Combination::kWeightedProbabilities;
     if (weighted && !ensemble.mixture.weights.defined())
-      input_error("--rule {}: these models have no mixture weights; only an adapted model has", rule);
+      input_error("--rule {}: these models have no weights; only an adapted mixture has", rule);
     ensemble.mixture.rule = combination;
     return ensemble;
   }

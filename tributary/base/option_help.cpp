@@ -37,11 +37,12 @@ std::string flags_text(const Option& option) {
   return name + " " + metavar_of(option) + (is_repeatable(option) ? " ..." : "");
 }
 
-std::string description(const Option& option) {
+std::string description(const Option& option, HelpDetail detail) {
   const std::string before = plain_of(option.initial);
   if (is_switch(option)) return option.help + (std::get<bool>(option.initial) ? " (on by default)" : "");
   const bool is_text = std::holds_alternative<std::string>(option.initial);
-  const bool says_allowed = !lists_choices(option) && !(is_text && option.choices.empty()) && !is_repeatable(option);
+  const bool says_allowed = (detail == HelpDetail::kAll || !option.choices.empty()) && !lists_choices(option) &&
+                            !(is_text && option.choices.empty()) && !is_repeatable(option);
   if (before.empty()) return option.help;
   if (!says_allowed) return fmt::format("{} (default {})", option.help, before);
   return fmt::format("{} (default {}; {})", option.help, before, option.allowed);
@@ -111,7 +112,8 @@ std::string OptionTable::help(HelpDetail detail) const {
   const auto add = [&](const std::string& title, const std::vector<const Option*>& options) {
     if (options.empty()) return;
     out += fmt::format("\n{}:\n", title);
-    for (const Option* option : options) out += two_columns(flags_text(*option), description(*option));
+    for (const Option* option : options)
+      out += two_columns(flags_text(*option), description(*option, is_short ? HelpDetail::kShort : HelpDetail::kAll));
   };
   // Moves the options that `belongs` accepts out of those that are left.
   const auto take = [&](const auto& belongs) {

@@ -11,13 +11,14 @@
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
 #include "tributary/base/toml.h"
+#include "tributary/data/digits/digits.h"
 
 namespace fs = std::filesystem;
 
 namespace tributary {
 namespace {
 
-// Numbers of pictures are those of the usual protocol: 25,000 and 9,000 of each set, and USPS whole.
+// The usual protocol: 25,000 training and 9,000 test pictures per set, and all of USPS.
 Benchmark digit_five() {
   Benchmark b{"digit-five", "Digit-Five", "dtn", Layout::kDigits, 10, true};
   b.source =
@@ -152,13 +153,13 @@ std::vector<Benchmark> all_benchmarks() {
   return {digit_five(), office_31(), office_home(), domainnet()};
 }
 
-// A file of one's own domains while it is read, for messages.
+// The TOML file that is being read, for error messages.
 struct OwnFile {
   std::string path;
 
   std::string at(const toml::node& node) const { return fmt::format("{}:{}", path, node.source().begin.line); }
 
-  // The texts of a table whose keys may be `known` only; those not given are empty.
+  // The texts of a table for the `known` keys, empty if missing. Other keys are errors.
   std::vector<std::string> texts(const toml::table& table, const std::vector<std::string>& known) const {
     std::vector<std::string> values(known.size());
     for (const auto& [key, node] : table) {
@@ -172,11 +173,11 @@ struct OwnFile {
     return values;
   }
 
-  // A path of the file, which begins beside it.
+  // A path in the file, relative to the file's folder.
   std::string beside(const std::string& name) const { return (fs::path(path).parent_path() / name).string(); }
 };
 
-// The names of domains become names of files.
+// Domain names are used as file names.
 bool is_file_name(const std::string& name) {
   return !name.starts_with('.') && name.find('/') == std::string::npos && printable(name, 1000) == name;
 }
@@ -200,6 +201,21 @@ Domain own_domain(const OwnFile& file, const toml::table& table, const std::vect
 }
 
 }  // namespace
+
+Benchmark drawn_digits(const std::string& folder) {
+  Benchmark drawn;
+  drawn.name = kDrawnDigits;
+  drawn.architecture = "lenet";
+  drawn.has_test_part = true;
+  for (const std::string& name : digit_domain_names()) {
+    Domain domain;
+    domain.name = domain.column = name;
+    domain.train = folder + "/" + name + "/train-images.idx";
+    domain.test = folder + "/" + name + "/test-images.idx";
+    drawn.domains.push_back(domain);
+  }
+  return drawn;
+}
 
 std::vector<std::string> benchmark_names() {
   std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// One function a method that ours is compared with; each is in the file of its name.
+// The entries of the methods in the registry; each function is in the folder of its method.
 #pragma once
 
 #include "tributary/methods/registry.h"
@@ -13,5 +13,6 @@ MethodEntry ma_method();               // spec 05
 MethodEntry decision_method();         // spec 06
 MethodEntry caida_method();            // spec 07
 MethodEntry nrc_method();              // spec 08
+MethodEntry selective_method();
 
 }  // namespace tributary

@@ -46,9 +46,11 @@ nlohmann::json configuration(const toml::table& config) {
 }
 
 std::string title_of(const std::string& method) {
-  for (const MethodEntry& entry : compared_methods())
+  for (const MethodEntry& entry : registered_methods()) {
     if (entry.name == method) return entry.title;
-  return method == "selective-oracle" ? "Selective oracle" : "Selective self-training";
+    if (entry.oracle && entry.oracle->name == method) return entry.oracle->title;
+  }
+  return method;
 }
 
 nlohmann::json sources_of(const History& history, const toml::table& config) {

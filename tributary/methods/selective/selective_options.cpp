@@ -1,8 +1,7 @@
 #include "tributary/methods/selective/selective_options.h"
 
-#include <limits>
-
 #include "tributary/base/error.h"
+#include "tributary/benchmarks/hyper_parameters.h"
 
 namespace tributary {
 namespace {
@@ -16,25 +15,9 @@ Variant parse_variant(const std::string& name) {
   input_error("--variant {}: choose one of recommended, paper, code", name);
 }
 
-struct BenchmarkRow {
-  const char* name;
-  int64_t batch, rounds;
-  double lambda_ce, lambda_alpha;
-};
-
-constexpr BenchmarkRow kBenchmarks[] = {
-    {"digit-five", 64, 20, 0.2, 0.5},          {"office-31", 32, 20, 0.1, 0.6},
-    {"office-home/art", 32, 10, 0.2, 0.7},     {"office-home/clipart", 32, 10, 0.2, 0.7},
-    {"office-home/real", 32, 10, 0.2, 0.4},    {"office-home/product", 32, 10, 0.2, 0.3},
-    {"domainnet/clipart", 32, 10, 0.2, 0.5},   {"domainnet/painting", 32, 10, 0.2, 0.5},
-    {"domainnet/infograph", 32, 10, 0.2, 0.7}, {"domainnet/real", 32, 10, 0.2, 0.7},
-    {"domainnet/sketch", 32, 10, 0.2, 0.7},    {"domainnet/quickdraw", 32, 10, 0.2, 1.0},
-};
-
 void declare_training(OptionTable& table, SelectiveOptions& options) {
   const std::string section = "adapt";
   table.integer(section, "rounds", &options.rounds, 1, 10000, "rounds of labelling and training, T in the paper");
-  table.integer(section, "batch", &options.batch, 2, 65536, "pictures per batch");
   table.integer(section, "inner_epochs", &options.inner_epochs, 1, 10000,
                 "passes over the larger of the confident and unconfident set per round (T4)");
   table.number(section, "lambda_alpha", &options.lambda_alpha, 0, 100,
@@ -42,9 +25,6 @@ void declare_training(OptionTable& table, SelectiveOptions& options) {
   table.number(section, "lambda_ce", &options.lambda_ce, 0, kLargest, "weight of the cross-entropy (N3)");
   table.number(section, "lambda_im", &options.lambda_im, 0, kLargest, "weight of information maximisation");
   table.number(section, "lambda_adv", &options.lambda_adv, 0, kLargest, "weight of the adversarial loss");
-  table.number(section, "rate_backbone", &options.rate_backbone, 0, 10,
-               "learning rate of the backbones; 0 takes the architecture's own (T5)");
-  table.number(section, "rate_bottleneck", &options.rate_bottleneck, 0, 10, "learning rate of the bottlenecks (T5)");
   table.choice(section, "schedule", &options.schedule,
                {{"decay", RateSchedule::kDecay}, {"constant", RateSchedule::kConstant}},
                "learning rate within a round: (1 + 10 i/I)^-0.75, or constant (T6)");
@@ -64,12 +44,6 @@ void declare_training(OptionTable& table, SelectiveOptions& options) {
       section, "least_batch", &options.least_batch, 0, 1,
       "drop the last batch of a pass if it is smaller than this share of --batch, because BatchNorm needs more than "
       "a few pictures; at least 2 are needed");
-  declare(table, section, options.augmentation);
-  declare(table, section, options.precision);
-  table
-      .flag(section, "cuda_graph", &options.cuda_graph,
-            "capture a training step as a CUDA graph and replay it, instead of launching every kernel")
-      .alias("record");
 }
 
 void declare_labelling(OptionTable& table, SelectiveOptions& options) {
@@ -170,18 +144,17 @@ void apply_variant(SelectiveOptions& options, Variant variant) {
 }
 
 void apply_benchmark(SelectiveOptions& options, const std::string& name) {
-  std::string known;
-  for (const BenchmarkRow& row : kBenchmarks) {
-    if (name == row.name) {
-      options.batch = row.batch;
-      options.rounds = row.rounds;
-      options.lambda_ce = row.lambda_ce;
-      options.lambda_alpha = row.lambda_alpha;
-      return;
-    }
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
-  }
-  input_error("--benchmark {}: the paper has no such row; choose one of: {}", name, known);
+  const HyperParameters paper = paper_hyper_parameters(name);
+  options.batch = paper.batch;
+  options.rounds = paper.rounds;
+  options.lambda_ce = paper.lambda_ce;
+  options.lambda_alpha = paper.lambda_alpha;
+}
+
+void apply_presets(const OptionTable& table, SelectiveOptions& options) {
+  if (const auto variant = table.given("variant")) apply_variant(options, parse_variant(*variant));
+  if (const auto benchmark = table.given("benchmark"); benchmark && !benchmark->empty())
+    apply_benchmark(options, *benchmark);
 }
 
 void apply_ablations(SelectiveOptions& options) {
@@ -202,15 +175,12 @@ void apply_ablations(SelectiveOptions& options) {
   }
 }
 
-void declare(OptionTable& table, SelectiveOptions& options) {
-  table.integer("", "seed", &options.seed, 0, std::numeric_limits<int64_t>::max(), "random seed").metavar("NUMBER");
+void declare_selective(OptionTable& table, SelectiveOptions& options) {
   table
       .choice("adapt", "variant", &options.variant,
               {{"recommended", Variant::kRecommended}, {"paper", Variant::kPaper}, {"code", Variant::kCode}},
               "where the paper and its released code differ: follow the paper, the code, or the better choice of each")
       .alias("reading");
-  table.text("adapt", "benchmark", &options.benchmark,
-             "start from the paper's hyper-parameters for a benchmark, such as digit-five or office-home/art");
   table.texts("adapt", "ablations", &options.ablations,
               "part to leave out: weights, denoise, information, alignment or mixup; repeatable");
   declare_training(table, options);
@@ -218,10 +188,13 @@ void declare(OptionTable& table, SelectiveOptions& options) {
   declare_alignment(table, options.alignment);
 }
 
+void declare(OptionTable& table, SelectiveOptions& options) {
+  declare(table, static_cast<MethodOptions&>(options));
+  declare_selective(table, options);
+}
+
 void resolve_options(OptionTable& table, SelectiveOptions& options) {
-  if (const auto variant = table.given("variant")) apply_variant(options, parse_variant(*variant));
-  if (const auto benchmark = table.given("benchmark"); benchmark && !benchmark->empty())
-    apply_benchmark(options, *benchmark);
+  apply_presets(table, options);
   table.apply_toml();
   table.apply_flags();
   apply_ablations(options);
