@@ -4,14 +4,13 @@
 
 #include "cli/command.h"
 #include "cli/distributed_session.h"
-#include "cli/method_choice.h"
 #include "tributary/artefacts/run_folder.h"
 #include "tributary/artefacts/run_summary.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/text.h"
-#include "tributary/methods/selective/selective.h"
+#include "tributary/methods/method_choice.h"
 #include "tributary/model_io/model_file.h"
 #include "tributary/run/observers.h"
 #include "tributary/run/predictions.h"
@@ -56,24 +55,40 @@ class Adapt : public Command {
 
   void declare(CLI::App& app) override {
     common_.declare(table_);
-    table_.texts("", "source", &sources_,
-                 "source: a model file, a PyTorch checkpoint, or a folder with source_F.pt, source_B.pt and "
-                 "source_C.pt; give at "
-                 "least one");
-    table_.text("", "target", &target_,
-                "unlabelled pictures: a folder, a list file, tar shards, NAME-images.idx or digits in a .mat file");
-    table_.text("", "run", &run_, "folder for the run; runs/DOMAIN, after the target, if not given").transient();
-    table_.text("", "test", &test_,
-                "labelled pictures of the target, only to show the accuracy after every round; no method sees them");
-    table_.text("", "oracle_labels", &oracle_,
-                "labelled pictures equal to the target's: runs the selective oracle, which trains on what is labelled "
-                "right; not for use, but to see the ceiling");
+    table_
+        .texts(
+            "", "source", &sources_,
+            "source model: a model file, PyTorch weights, or a folder with source_F.pt, source_B.pt and source_C.pt; "
+            "repeat it for every source")
+        .metavar("FILE");
+    table_
+        .text("", "target", &target_,
+              "unlabelled pictures: a folder, a list file, tar shards, NAME-images.idx or digits in a .mat file")
+        .metavar("DATA");
+    table_.text("", "run", &run_, "folder of the run; by default runs/DOMAIN, named after the target")
+        .metavar("FOLDER")
+        .transient();
+    table_
+        .text("", "test", &test_, "labelled pictures of the target domain, only to show the accuracy after every round")
+        .metavar("DATA");
+    table_
+        .text("", "oracle_labels", &oracle_,
+              "labels of the target pictures, for the oracle: it trains on the samples whose pseudo-label is right")
+        .metavar("DATA");
     choice_.declare(table_);
     tributary::declare(table_, output_options_);
     tributary::declare(table_, checkpoint_options_);
     session_.declare(table_);
     data_.declare(table_);
     tributary::declare(table_, import_);
+    table_.help_group("Input and output",
+                      {"source", "target", "run", "test", "oracle_labels", "root", "config", "json"});
+    table_.help_group("Method", {"method", "variant", "benchmark", "ablations"});
+    table_.help_group("Training",
+                      {"rounds", "inner_epochs", "epochs", "batch", "rate_backbone", "rate_bottleneck", "seed"});
+    table_.help_group("Report", {"report", "live", "tensorboard"});
+    table_.help_group("Interrupted runs", {"save_every", "restart"});
+    table_.help_group("Hardware", {"device", "threads", "precision", "processes"});
     table_.add_to(app);
   }
 
@@ -83,9 +98,8 @@ class Adapt : public Command {
   void run() override {
     catch_interrupts();
     common_.read_config(table_);
-    choice_.resolve_options(table_);  // what is wrong with its options is said first
-    if (!oracle_.empty() && choice_.name() != "selective")
-      input_error("--oracle-labels belongs to --method selective; {} has no oracle", choice_.name());
+    choice_.resolve();  // first, so that mistakes in the options are reported before anything is read
+    if (!oracle_.empty()) choice_.oracle();
     if (sources_.empty()) input_error("name the source models, each with --source FILE");
     if (target_.empty()) input_error("name the unlabelled pictures with --target");
     if (run_.empty()) run_ = "runs/" + domain_of(target_);
@@ -97,7 +111,7 @@ class Adapt : public Command {
       folder.emplace(run_, config_text(table_, common_.threads, session_), checkpoint_options_.restart);
     if (session_.agreed(folder && folder->finished())) {
       if (!folder) return;
-      std::cerr << fmt::format("tributary adapt: {} is already finished; say --restart to run again\n", run_);
+      std::cerr << fmt::format("tributary adapt: {} is already finished; run it again with --restart\n", run_);
       show(folder->summary());
       return;
     }
@@ -112,7 +126,7 @@ class Adapt : public Command {
       attempt(*folder, given, device, /*piece=*/0);
     else
       retry_with_micro_batches(
-          choice_.selective().batch, device, [&](int64_t micro_batch) { attempt(*folder, given, device, micro_batch); },
+          choice_.batch(), device, [&](int64_t micro_batch) { attempt(*folder, given, device, micro_batch); },
           [&](int64_t micro_batch) { report_memory_retry(name(), micro_batch); });
     show(folder->summary());
   }
@@ -144,17 +158,9 @@ class Adapt : public Command {
     return given;
   }
 
-  void adapt(Method& method, Ensemble& ensemble, const Given& given, Observer& observer,
-             Checkpointer& checkpointer) const {
-    if (given.oracle)
-      adapt_with_oracle(ensemble, given.target, *given.oracle, choice_.selective(), observer, checkpointer);
-    else
-      method.adapt(ensemble, given.target, observer, checkpointer);
-  }
-
   // What every rank does but the first, which has the run's folder.
   void work_along(const Given& given, torch::Device device) {
-    const std::unique_ptr<Method> method = choice_.make(table_);
+    const std::unique_ptr<Method> method = given.oracle ? choice_.make_oracle(*given.oracle) : choice_.make();
     Ensemble ensemble = load_sources(sources_, import_);
     ensemble.to(device);
     session_.shard(ensemble, method->division());
@@ -162,13 +168,13 @@ class Adapt : public Command {
     std::vector<Observer*> listeners;
     if (given.test) listeners.push_back(&accuracy.emplace(*given.test, device));
     Observers observers(listeners);
-    adapt(*method, ensemble, given, observers, session_.checkpointer(nullptr, checkpoint_options_));
+    method->adapt(ensemble, given.target, observers, session_.checkpointer(nullptr, checkpoint_options_));
   }
 
   // Adapts from where an interrupted run left off, or from the beginning, and writes what comes of it. Backbones take
   // at most `micro_batch` pictures at once; 0: whole batches.
   void attempt(RunFolder& folder, const Given& given, torch::Device device, int64_t micro_batch) {
-    const std::unique_ptr<Method> method = choice_.make(table_);
+    const std::unique_ptr<Method> method = given.oracle ? choice_.make_oracle(*given.oracle) : choice_.make();
     if (micro_batch > 0 && !method->supports_micro_batches())
       throw MemoryError(fmt::format(
           "the GPU's memory is used up, and {} cannot split its batches; take a smaller --batch", choice_.name()));
@@ -192,7 +198,7 @@ class Adapt : public Command {
                                   {checkpoint_options_.every, checkpoint_options_.restart && micro_batch == 0});
     checkpointer.clean();
     folder.begin(go_on(checkpointer, given.target, all, heard));
-    adapt(*method, ensemble, given, all, session_.checkpointer(&checkpointer, checkpoint_options_));
+    method->adapt(ensemble, given.target, all, session_.checkpointer(&checkpointer, checkpoint_options_));
     progress.finish();
 
     save_ensemble(folder.file("model.safetensors"), ensemble);
@@ -235,7 +241,7 @@ class Adapt : public Command {
                   thousands(resume_from->integer("target_pictures")), thousands(pictures));
     all.restore(resume_from->facts.at("observers"));
     const int64_t round = resume_from->integer("round");
-    std::cerr << fmt::format("tributary adapt: goes on in round {}\n", round);
+    std::cerr << fmt::format("tributary adapt: resuming in round {}\n", round);
     return round;
   }
 
@@ -250,7 +256,7 @@ class Adapt : public Command {
 
   nlohmann::json summary_of(const RunRecord& record, const std::vector<SkippedPicture>& bad) const {
     nlohmann::json summary = {{"run", run_},
-                              {"method", oracle_.empty() ? choice_.name() : "selective-oracle"},
+                              {"method", oracle_.empty() ? choice_.name() : choice_.oracle().name},
                               {"set_aside", bad.size()},
                               {"model", run_ + "/model.safetensors"},
                               {"predictions", run_ + "/predictions.csv"}};

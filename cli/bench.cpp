@@ -45,6 +45,11 @@ class Bench : public Command {
     tributary::declare(table_, options_);
     cli::declare(table_, tables_);
     session_.declare(table_, DistributedSession::Work::kJobs);
+    table_.help_group("Input and output", {"data", "out", "markdown", "config", "json"});
+    table_.help_group("Table", {"methods", "targets", "seeds", "ablations", "sweep", "set"});
+    table_.help_group("Training", {"architecture", "init", "source_epochs", "rounds", "inner_epochs", "epochs"});
+    table_.help_group("Interrupted runs", {"save_every", "restart"});
+    table_.help_group("Hardware", {"device", "threads", "precision", "jobs", "processes"});
     table_.add_to(app);
   }
 

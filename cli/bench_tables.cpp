@@ -12,7 +12,6 @@
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/benchmarks/catalogue.h"
-#include "tributary/data/digits/digits.h"
 #include "tributary/experiments/table_page.h"
 #include "tributary/experiments/tables.h"
 #include "tributary/methods/registry.h"
@@ -22,8 +21,6 @@
 namespace tributary::cli {
 namespace {
 
-constexpr const char* kDrawn = "digits";
-
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
   std::stringstream stream(text);
@@ -32,10 +29,10 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-// The sentence with which a program of ours ended, after what it said of its progress.
+// The last line that a program printed to standard error.
 std::string complaint_of(const Finished& finished) {
   const size_t end = finished.err.find_last_not_of('\n');
-  if (end == std::string::npos) return fmt::format("ended with exit code {}", finished.code);
+  if (end == std::string::npos) return fmt::format("exited with code {}", finished.code);
   const size_t begin = finished.err.find_last_of('\n', end);
   return finished.err.substr(begin + 1, end - begin);
 }
@@ -52,33 +49,15 @@ nlohmann::json call_program(const std::vector<std::string>& arguments) {
   return nlohmann::json::parse(finished.out);
 }
 
-// The drawn digits as a benchmark, whose pictures lie in `folder`.
-Benchmark drawn_benchmark(const std::string& folder) {
-  Benchmark drawn;
-  drawn.name = kDrawn;
-  drawn.architecture = "lenet";
-  drawn.has_test_part = true;
-  for (const std::string& name : digit_domain_names())
-    drawn.domains.push_back({name,
-                             name,
-                             {},
-                             "",
-                             0,
-                             0,
-                             folder + "/" + name + "/train-images.idx",
-                             folder + "/" + name + "/test-images.idx"});
-  return drawn;
-}
-
 void draw_digits(const std::string& folder, int64_t pictures) {
   if (std::filesystem::exists(folder)) return;
   const std::string count = std::to_string(pictures);
-  const std::string beside = folder + ".new";  // until they are all there
+  const std::string beside = folder + ".new";  // until it is complete
   remove_folder(beside);
   const Finished made =
       run_process({own_program(), "data", "make", "digits", beside, "--pictures", count, "--test-pictures", count});
   check_interrupt();
-  if (made.code != 0) work_error("the digits cannot be drawn: {}", made.err);
+  if (made.code != 0) work_error("cannot generate the digits: {}", made.err);
   std::filesystem::rename(beside, folder);
 }
 
@@ -90,14 +69,32 @@ std::map<std::string, double> paper_of(const Benchmark& benchmark, const std::ve
   return figures;
 }
 
-// Every method in the paper's order, ours and its oracle last.
-std::vector<TableRow> all_methods(const Benchmark& benchmark) {
+void add_number(std::vector<std::string>& flags, const std::string& flag, int64_t value) {
+  if (value > 0) flags.insert(flags.end(), {flag, std::to_string(value)});
+}
+
+// The flags that choose a method and set how long it trains.
+std::vector<std::string> method_flags(const MethodEntry& entry, const BenchTableOptions& options) {
+  std::vector<std::string> flags = {"--method", entry.name};
+  for (const std::string& option : entry.length_options) {
+    if (option == "rounds") add_number(flags, "--rounds", options.rounds);
+    if (option == "inner_epochs") add_number(flags, "--inner-epochs", options.inner_epochs);
+    if (option == "epochs") add_number(flags, "--epochs", options.epochs);
+  }
+  return flags;
+}
+
+// Every method in the order of the paper's tables, followed by its oracle if it has one.
+std::vector<TableRow> all_methods(const Benchmark& benchmark, const BenchTableOptions& options) {
   std::vector<TableRow> all;
-  for (const MethodEntry& entry : compared_methods())
-    all.push_back({entry.title, entry.name, {"--method", entry.name}, false, {}});
-  all.push_back({"Ours", "selective", {"--method", "selective"}, false, {}});
-  all.push_back({"Ours (oracle)", "selective-oracle", {"--method", "selective"}, true, {}});
-  for (TableRow& row : all) row.paper = paper_of(benchmark, benchmark.methods, row.key);
+  for (const MethodEntry& entry : registered_methods()) {
+    const std::vector<std::string> flags = method_flags(entry, options);
+    all.push_back({entry.row.empty() ? entry.title : entry.row, entry.name, flags, false,
+                   paper_of(benchmark, benchmark.methods, entry.name)});
+    if (entry.oracle)
+      all.push_back({entry.oracle->row, entry.oracle->name, flags, true,
+                     paper_of(benchmark, benchmark.methods, entry.oracle->name)});
+  }
   return all;
 }
 
@@ -105,19 +102,19 @@ auto find_row(std::vector<TableRow>& rows, const std::string& key) {
   return std::find_if(rows.begin(), rows.end(), [&](const TableRow& row) { return row.key == key; });
 }
 
-// The "1" of "ma:1"; 0 where there is none.
+// The 1 of "ma:1"; 0 if there is none.
 int64_t seeds_after(const std::string& word, size_t colon) {
   if (colon == std::string::npos) return 0;
   const std::string digits = word.substr(colon + 1);
   if (digits.empty() || digits.size() > 3 || digits.find_first_not_of("0123456789") != std::string::npos)
-    input_error("--methods {}: after the colon goes a number of seeds, as in ma:1", printable(word));
+    input_error("--methods {}: write a number of seeds after the colon, as in ma:1", printable(word));
   return std::stoll(digits);
 }
 
-// "all", "shot,selective" or "all,ma:1", where a method that comes again has another number of seeds.
-std::vector<TableRow> method_rows(const Benchmark& benchmark, const std::string& chosen) {
-  std::vector<TableRow> all = all_methods(benchmark), rows;
-  for (const std::string& word : split(chosen)) {
+// The rows of "all", "shot,selective" or "all,ma:1". A method that is named again gets its own number of seeds.
+std::vector<TableRow> method_rows(const Benchmark& benchmark, const BenchTableOptions& options) {
+  std::vector<TableRow> all = all_methods(benchmark, options), rows;
+  for (const std::string& word : split(options.methods)) {
     if (word == "all") {
       rows = all;
       continue;
@@ -135,21 +132,36 @@ std::vector<TableRow> method_rows(const Benchmark& benchmark, const std::string&
   return rows;
 }
 
-std::vector<TableRow> ablation_rows(const Benchmark& benchmark) {
-  std::vector<TableRow> rows = {{"Ours", "selective", {}, false, paper_of(benchmark, benchmark.methods, "selective")}};
+// The row of the paper's own method.
+TableRow own_row(const Benchmark& benchmark, const BenchTableOptions& options) {
+  std::vector<TableRow> all = all_methods(benchmark, options);
+  return *find_row(all, "selective");
+}
+
+// The same method with further flags.
+TableRow changed(TableRow row, const std::string& title, const std::string& suffix,
+                 const std::vector<std::string>& flags, std::map<std::string, double> paper) {
+  row.title = title;
+  row.key += suffix;
+  row.flags.insert(row.flags.end(), flags.begin(), flags.end());
+  row.paper = std::move(paper);
+  return row;
+}
+
+std::vector<TableRow> ablation_rows(const Benchmark& benchmark, const BenchTableOptions& options) {
+  const TableRow own = own_row(benchmark, options);
+  std::vector<TableRow> rows = {own};
   for (const auto& [part, title] : {std::pair("weights", "w/o domain weights"), std::pair("denoise", "w/o denoising"),
                                     std::pair("information", "information of all data"),
                                     std::pair("alignment", "w/o alignment"), std::pair("mixup", "w/o mixup")})
-    rows.push_back({title,
-                    std::string("selective-without-") + part,
-                    {"--ablations", part},
-                    false,
-                    paper_of(benchmark, benchmark.ablations, part)});
+    rows.push_back(changed(own, title, std::string("-without-") + part, {"--ablations", part},
+                           paper_of(benchmark, benchmark.ablations, part)));
   return rows;
 }
 
-// "lambda_alpha=0.5,0.7" to a row for every value.
-std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const std::string& sweep) {
+// One row per value of "lambda_alpha=0.5,0.7".
+std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const BenchTableOptions& options) {
+  const std::string& sweep = options.sweep;
   const size_t equals = sweep.find('=');
   if (equals == std::string::npos || split(sweep.substr(equals + 1)).empty())
     input_error("--sweep {}: write OPTION=VALUE,VALUE,…, as in lambda_alpha=0.5,0.7,1.0", printable(sweep));
@@ -158,16 +170,13 @@ std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const std::string& 
   std::replace(flag.begin(), flag.end(), '_', '-');
   std::vector<TableRow> rows;
   for (const std::string& value : split(sweep.substr(equals + 1)))
-    rows.push_back({title + " = " + value,
-                    "selective-" + flag + "-" + value,
-                    {"--" + flag, value},
-                    false,
-                    title == "lambda_alpha" ? paper_of(benchmark, benchmark.sensitivity, value)
-                                            : std::map<std::string, double>{}});
+    rows.push_back(changed(
+        own_row(benchmark, options), title + " = " + value, "-" + flag + "-" + value, {"--" + flag, value},
+        title == "lambda_alpha" ? paper_of(benchmark, benchmark.sensitivity, value) : std::map<std::string, double>{}));
   return rows;
 }
 
-// "bait_rate=1e-4,record=false" to the flags of an adaptation.
+// The flags of an adaptation for "bait_rate=1e-4,cuda_graph=false".
 std::vector<std::string> flags_of(const std::string& set) {
   std::vector<std::string> flags;
   for (const std::string& word : split(set)) {
@@ -197,30 +206,9 @@ std::vector<TableDomain> located(const Benchmark& benchmark, const std::string& 
   return domains;
 }
 
-void add_number(std::vector<std::string>& flags, const std::string& flag, int64_t value) {
-  if (value > 0) flags.insert(flags.end(), {flag, std::to_string(value)});
-}
-
-// How long each row adapts: rounds are selective's, passes everybody else's.
-void add_lengths(std::vector<TableRow>& rows, const BenchTableOptions& options) {
-  for (TableRow& row : rows) {
-    if (row.key.starts_with("selective")) {
-      add_number(row.flags, "--rounds", options.rounds);
-      add_number(row.flags, "--inner-epochs", options.inner_epochs);
-    } else {
-      add_number(row.flags, "--epochs", options.epochs);
-    }
-  }
-}
-
 std::vector<TableRow> rows_of(const Benchmark& benchmark, const BenchTableOptions& options) {
-  std::vector<TableRow> rows;
-  if (options.ablation_rows)
-    rows = ablation_rows(benchmark);
-  else
-    rows = options.sweep.empty() ? method_rows(benchmark, options.methods) : sweep_rows(benchmark, options.sweep);
-  add_lengths(rows, options);
-  return rows;
+  if (options.ablation_rows) return ablation_rows(benchmark, options);
+  return options.sweep.empty() ? method_rows(benchmark, options) : sweep_rows(benchmark, options);
 }
 
 std::vector<std::string> targets_of(const Benchmark& benchmark, const std::string& chosen) {
@@ -232,7 +220,7 @@ std::vector<std::string> targets_of(const Benchmark& benchmark, const std::strin
   return targets;
 }
 
-// Everything but where the pictures are.
+// The whole task except for the location of the pictures.
 TableTask plan(const Benchmark& benchmark, const BenchTableOptions& options, const CommonOptions& common,
                const SharedFlags& shared) {
   TableTask task;
@@ -272,23 +260,36 @@ void show(const TableTask& task, const TableResult& result, bool markdown) {
 
 void declare(OptionTable& table, BenchTableOptions& options) {
   const std::string section = "table";
-  table.text(section, "data", &options.data, "folder of the benchmark; see tributary data check");
-  table.text(section, "out", &options.out, "folder for sources and runs; bench/NAME if not given").transient();
-  table.text(section, "methods", &options.methods,
-             "rows: all, or names of methods joined by commas; ma:1 has one seed only");
-  table.text(section, "targets", &options.targets, "columns: all, or names of domains joined by commas");
-  table.integer(section, "seeds", &options.seeds, 1, 1000, "repetitions; figures are then means and deviations");
-  table.integer(section, "jobs", &options.jobs, 1, 256, "processes side by side");
+  table.text(section, "data", &options.data, "folder of the benchmark's data; see tributary data check")
+      .metavar("FOLDER");
+  table.text(section, "out", &options.out, "folder of the trained sources and runs; by default bench/NAME")
+      .metavar("FOLDER")
+      .transient();
+  table
+      .text(section, "methods", &options.methods,
+            "rows: all, or method names joined by commas; ma:1 runs one seed only")
+      .metavar("NAMES");
+  table.text(section, "targets", &options.targets, "columns: all, or domain names joined by commas").metavar("NAMES");
+  table.integer(section, "seeds", &options.seeds, 1, 1000,
+                "repetitions; the tables then show means and standard deviations");
+  table.integer(section, "jobs", &options.jobs, 1, 256, "runs at the same time");
   table.integer(section, "source_epochs", &options.source_epochs, 0, 100000,
-                "passes of source training; 0 takes the default of tributary train");
-  table.integer(section, "rounds", &options.rounds, 0, 10000, "rounds of selective; 0 takes the paper's");
+                "epochs of source training; 0 takes the default of tributary train");
+  table.integer(section, "rounds", &options.rounds, 0, 10000, "rounds of selective; 0 takes the paper's number");
   table.integer(section, "inner_epochs", &options.inner_epochs, 0, 10000, "inner epochs of selective; 0 takes 3");
-  table.integer(section, "epochs", &options.epochs, 0, 100000, "passes of the other methods; 0 takes their own");
-  table.text(section, "init", &options.init, "first weights of the sources' backbones, as of ImageNet");
-  table.flag(section, "ablations", &options.ablation_rows, "the paper's ablations instead of methods");
-  table.text(section, "sweep", &options.sweep, "values of one option of selective instead: lambda_alpha=0.5,0.7,1.0");
-  table.text(section, "set", &options.set,
-             "options of every adaptation: bait_rate=1e-4,record=false; runs with others need another --out");
+  table.integer(section, "epochs", &options.epochs, 0, 100000,
+                "epochs of the other methods; 0 takes each method's default");
+  table.text(section, "init", &options.init, "initial weights of the sources' backbones, as from ImageNet")
+      .metavar("FILE");
+  table.flag(section, "ablations", &options.ablation_rows, "run the paper's ablations instead of methods");
+  table
+      .text(section, "sweep", &options.sweep,
+            "run selective with several values of one option: lambda_alpha=0.5,0.7,1.0")
+      .metavar("VALUES");
+  table
+      .text(section, "set", &options.set,
+            "options of every adaptation: bait_rate=1e-4,cuda_graph=false; other values need another --out")
+      .metavar("VALUES");
   table.flag(section, "markdown", &options.markdown, "print tables as Markdown");
   declare(table, options.keeping);
 }
@@ -296,9 +297,9 @@ void declare(OptionTable& table, BenchTableOptions& options) {
 void run_bench_table(const std::string& name, const BenchTableOptions& options, const CommonOptions& common,
                      const SharedFlags& shared, Communicator* comm) {
   const bool first = !comm || comm->first();
-  const bool drawn = name == kDrawn;
+  const bool drawn = name == kDrawnDigits;
   const std::string out = options.out.empty() ? "bench/" + std::filesystem::path(name).stem().string() : options.out;
-  const Benchmark chosen = drawn ? drawn_benchmark(out + "/data") : benchmark(name);
+  const Benchmark chosen = drawn ? drawn_digits(out + "/data") : benchmark(name);
   if (!drawn && options.data.empty() && chosen.layout != Layout::kPaths)
     input_error("name the folder of {} with --data; {}", chosen.title, chosen.source);
   TableTask task = plan(chosen, options, common, shared);

@@ -72,7 +72,7 @@ struct CommonOptions {
 // How pictures are read for an ensemble.
 struct DataOptions {
   std::string root;
-  double max_bad = 0.1;
+  double max_skipped = 0.1;
   double memory = 0, gpu_memory = 0, feature_memory = 0;  // GiB
 
   void declare(OptionTable& table);

@@ -18,10 +18,12 @@ namespace tributary::cli {
 void CommonOptions::declare(OptionTable& table) {
   table.choice("", "device", &device,
                {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}},
-               "where to compute; auto takes a GPU where there is one");
-  table.integer("", "threads", &threads, 0, 1024, "threads on the CPU; 0 takes what the machine has");
+               "device to compute on; auto takes a GPU if there is one");
+  table.integer("", "threads", &threads, 0, 1024, "CPU threads; 0 takes all cores");
   table.flag("", "json", &json, "print the result as JSON").transient();
-  table.text("", "config", &config, "TOML file with any of these options; flags win over it").transient();
+  table.text("", "config", &config, "TOML file with any of these options; flags override it")
+      .metavar("FILE")
+      .transient();
 }
 
 void CommonOptions::read_config(OptionTable& table) const {
@@ -48,22 +50,31 @@ torch::Device CommonOptions::prepare(const DistributedSession& session) {
 }
 
 void DataOptions::declare(OptionTable& table) {
-  table.text("data", "root", &root, "folder that relative paths in a list file start from");
-  table.number("data", "max_bad", &max_bad, 0, 1, "share of unreadable pictures that is set aside without giving up");
+  table.text("data", "root", &root, "base folder of relative paths in a list file").metavar("FOLDER");
   table
-      .number("data", "memory", &memory, 0, 1e6,
-              "GiB of decoded pictures to keep in memory; a larger set is decoded anew whenever a picture is needed; 0 "
-              "takes half of what is free")
+      .number("data", "max_skipped", &max_skipped, 0, 1,
+              "largest share of unreadable pictures to skip; with more, the command fails")
+      .alias("max_bad");
+  table
+      .number(
+          "data", "memory", &memory, 0, 1e6,
+          "GiB of decoded pictures to keep in memory; pictures of a larger set are decoded at every use; 0 takes half "
+          "of the free memory")
+      .metavar("GIB")
       .transient();
   table
-      .number("data", "gpu_memory", &gpu_memory, 0, 1e6,
-              "GiB of decoded pictures to keep on a GPU; of a larger set every batch is sent there; 0 takes half of "
-              "what is free")
+      .number(
+          "data", "gpu_memory", &gpu_memory, 0, 1e6,
+          "GiB of decoded pictures to keep on the GPU; batches of a larger set are copied to it; 0 takes half of the "
+          "free memory")
+      .metavar("GIB")
       .transient();
   table
-      .number("data", "feature_memory", &feature_memory, 0, 1e6,
-              "GiB of features of the whole set to keep in memory, on the GPU where there is one; more are kept in "
-              "bfloat16 or in a temporary file; 0 takes half of what is free")
+      .number(
+          "data", "feature_memory", &feature_memory, 0, 1e6,
+          "GiB of target features to keep in memory, on the GPU if there is one; larger ones are stored as bfloat16 or "
+          "in a temporary file; 0 takes half of the free memory")
+      .metavar("GIB")
       .transient();
 }
 
@@ -72,7 +83,7 @@ LoadOptions DataOptions::for_preprocessing(const Preprocessing& preprocessing, i
   options.preprocessing = preprocessing;
   options.threads = static_cast<int>(threads);
   options.root = root;
-  options.max_bad_share = max_bad;
+  options.max_bad_share = max_skipped;
   const auto bytes = [](double gibibytes) { return gibibytes > 0 ? static_cast<int64_t>(gibibytes * kGibibyte) : -1; };
   options.memory = bytes(memory);
   options.gpu_memory = bytes(gpu_memory);
@@ -82,16 +93,13 @@ LoadOptions DataOptions::for_preprocessing(const Preprocessing& preprocessing, i
 
 void report_skipped(const std::string& command, const std::vector<SkippedPicture>& skipped, int64_t total) {
   for (size_t i = 0; i < skipped.size(); ++i)
-    std::cerr << fmt::format("tributary {}: {}: not a picture we can read ({}); set aside, {} of {}\n", command,
-                             skipped[i].path, skipped[i].reason, thousands(static_cast<int64_t>(i) + 1),
-                             thousands(total));
+    std::cerr << fmt::format("tributary {}: skipped {}: {} ({} of {} pictures)\n", command, skipped[i].path,
+                             skipped[i].reason, thousands(static_cast<int64_t>(i) + 1), thousands(total));
 }
 
 void report_memory_retry(const std::string& command, int64_t micro_batch) {
-  std::cerr << fmt::format(
-      "tributary {}: the GPU's memory does not suffice; goes on with {} pictures of a batch at once, which takes "
-      "longer\n",
-      command, micro_batch);
+  std::cerr << fmt::format("tributary {}: out of GPU memory; retrying with micro-batches of {}\n", command,
+                           micro_batch);
 }
 
 Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule, const ImportOptions& options) {

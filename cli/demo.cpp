@@ -18,6 +18,10 @@ class Demo : public Command {
     common_.declare(table_);
     tributary::declare(table_, options_);
     table_.flag("demo", "markdown", &markdown_, "print the table as Markdown").transient();
+    table_.help_group("Experiment", {"target", "architecture", "pictures", "seeds", "oracle", "variant", "ablations"});
+    table_.help_group("Training", {"source_epochs", "rounds", "inner_epochs", "batch", "seed"});
+    table_.help_group("Output", {"markdown", "json", "config"});
+    table_.help_group("Hardware", {"device", "threads"});
     table_.add_to(app);
   }
 

@@ -67,22 +67,33 @@ class Distill : public Command {
   void declare(CLI::App& app) override {
     app.add_option("model", path_, "run folder or mixture file")->required();
     common_.declare(table_);
-    table_.integer("", "seed", &seed_, 0, INT64_MAX, "seed of every random number");
-    table_.text("", "target", &target_, "unlabelled pictures; those of the run if not given");
-    table_.text("", "out", &out_, "model file to write; student.safetensors in the run folder if not given")
+    table_.integer("", "seed", &seed_, 0, INT64_MAX, "random seed").metavar("NUMBER");
+    table_.text("", "target", &target_, "unlabelled pictures; by default those of the run").metavar("DATA");
+    table_.text("", "out", &out_, "model file to write; by default student.safetensors in the run folder")
+        .metavar("FILE")
         .transient();
-    table_.text("", "test", &test_, "labelled pictures, only to show the accuracy of both").transient();
-    table_.text("", "name", &name_, "what tables call the student").transient();
+    table_.text("", "test", &test_, "labelled pictures, only to show the accuracy of mixture and student")
+        .metavar("DATA")
+        .transient();
+    table_.text("", "name", &name_, "name of the student in tables").transient();
     table_.text("distill", "architecture", &architecture_,
-                "network of the student; the strongest source's if not given");
-    table_.text("distill", "init", &init_,
-                "first weights: a checkpoint, 'teacher' for those of the strongest source, or 'fresh'; if not given, "
-                "teacher for photographs where the networks are the same, else fresh");
+                "network of the student; by default that of the source with the largest weight");
+    table_
+        .text("distill", "init", &init_,
+              "initial weights: a file, 'teacher' for those of the source with the largest weight, or 'fresh'; by "
+              "default "
+              "teacher for photographs if the networks are equal, else fresh")
+        .metavar("FILE");
     tributary::declare(table_, options_);
     data_.declare(table_);
     tributary::declare(table_, checkpoint_options_);
     session_.declare(table_);
-    table_.flag("model", "trust", &import_.trust, "load TorchScript files, which are code").transient();
+    table_.flag("model", "trust", &import_.trust, "load TorchScript files, which can run code").transient();
+    table_.help_group("Input and output", {"target", "test", "root", "out", "name", "config", "json"});
+    table_.help_group("Student", {"architecture", "init", "labels", "temperature"});
+    table_.help_group("Training", {"epochs", "batch", "rate", "backbone_factor", "seed"});
+    table_.help_group("Interrupted runs", {"save_every", "restart"});
+    table_.help_group("Hardware", {"device", "threads", "processes"});
     table_.add_to(app);
   }
 
@@ -124,8 +135,9 @@ class Distill : public Command {
       return;
     }
     make_folder(std::filesystem::absolute(out_).parent_path().string());
-    const std::string config = config_text(table_, common_.threads, session_);
-    FileCheckpoints kept(out_, fmt::format("model = {}\n{}", toml_text(path_), config), checkpoint_options_);
+    Configuration config = config_text(table_, common_.threads, session_);
+    config.text = fmt::format("model = {}\n{}", toml_text(path_), config.text);
+    FileCheckpoints kept(out_, config, checkpoint_options_);
     Checkpointer& checkpointer = session_.checkpointer(&kept.checkpointer(), checkpoint_options_);
     Progress progress(std::cerr, is_terminal(), !is_terminal());
     const NamedTensors first = copy_of(student.state());

@@ -20,14 +20,15 @@ void DistributedSession::declare(OptionTable& table, Work work) {
   if (work != Work::kPasses) return;
   table
       .choice(
-          "scale", "divide", &divide_,
-          {{"auto", Divide::kAuto}, {"rows", Divide::kRows}, {"sources", Divide::kSources}},
-          "what several processes divide: the pictures of every batch, or the sources; auto takes the sources where "
-          "all get as many and the method moves them together")
+          "scale", "shard", &divide_, {{"auto", Divide::kAuto}, {"rows", Divide::kRows}, {"sources", Divide::kSources}},
+          "what to split between processes: the rows of every batch, or the sources; auto splits the sources if they "
+          "divide evenly and the method trains them jointly")
+      .alias("divide")
       .transient();
-  table.flag("scale", "local_batch_norm", &local_batch_norm_,
-             "BatchNorm takes the statistics of a process's own pictures instead of the batch's: faster, and another "
-             "result with every number of processes");
+  table.flag(
+      "scale", "local_batch_norm", &local_batch_norm_,
+      "compute BatchNorm statistics per process instead of per batch: faster, but the result depends on the number "
+      "of processes");
 }
 
 void DistributedSession::begin() {
@@ -81,11 +82,11 @@ void DistributedSession::shard(SourceModel& model) const {
   if (process_group_) model.shard({process_group_.get(), Sharding::By::kRows, 0, !local_batch_norm_});
 }
 
-std::string config_text(const OptionTable& table, int64_t& threads, const DistributedSession& session) {
+Configuration config_text(const OptionTable& table, int64_t& threads, const DistributedSession& session) {
   const int64_t own = session.comm() ? std::exchange(threads, 0) : threads;
-  const std::string text = table.to_toml();
+  Configuration config = table.configuration();
   threads = own;
-  return text;
+  return config;
 }
 
 }  // namespace tributary::cli

@@ -67,6 +67,6 @@ class DistributedSession {
 
 // The options of a run as its folder keeps them: on several ranks without the number of threads, so that any number of
 // processes goes on with it.
-std::string config_text(const OptionTable& table, int64_t& threads, const DistributedSession& session);
+Configuration config_text(const OptionTable& table, int64_t& threads, const DistributedSession& session);
 
 }  // namespace tributary::cli

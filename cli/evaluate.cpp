@@ -25,10 +25,14 @@ class Evaluate : public Command {
         .text("", "data", &data_path_,
               "labelled pictures: class folders, a list with labels, tar shards, NAME-images.idx or digits in a .mat "
               "file")
+        .metavar("DATA")
         .transient();
-    table_.text("", "rule", &rule_, "how to combine several models: mean_prob, mean_logit or vote");
+    table_.text("", "rule", &rule_, "combination of several models: mean_prob, mean_logit or vote");
     data_.declare(table_);
     tributary::declare(table_, import_);
+    table_.help_group("Input and output", {"data", "rule", "root", "max_skipped", "config", "json"});
+    table_.help_group("Imported weights", {"architecture", "size", "classes", "trust"});
+    table_.help_group("Hardware", {"device", "threads"});
     table_.add_to(app);
   }
 

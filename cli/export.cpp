@@ -28,15 +28,14 @@ class Export : public Command {
   void declare(CLI::App& app) override {
     app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")->required();
     const char* const help[] = {"ONNX file to write: pixels in, probabilities out",
-                                "TorchScript file to write, the same for torch.jit.load",
-                                "file to write in our own format",
-                                "file for torch.load to write; one source goes out under torchvision's names",
-                                "JSON file to write that says how to prepare pictures and what the classes are"};
+                                "TorchScript file to write, for torch.jit.load",
+                                "model file to write, in the format of tributary train",
+                                "state dict to write, for torch.load; a single source gets torchvision's names",
+                                "JSON file to write with the preprocessing and the classes"};
     for (size_t i = 0; i < formats_.size(); ++i)
-      table_.text("", formats_[i].key, &formats_[i].path, help[i]).transient();
-    table_.text("", "source", &source_, "write this source alone, by its name or number, instead of the mixture")
-        .transient();
-    table_.text("", "rule", &rule_, "how to combine several models: mean_prob, mean_logit or vote");
+      table_.text("", formats_[i].key, &formats_[i].path, help[i]).metavar("FILE").transient();
+    table_.text("", "source", &source_, "export one source, by name or number, instead of the mixture").transient();
+    table_.text("", "rule", &rule_, "combination of several models: mean_prob, mean_logit or vote");
     table_.flag("", "json", &json_, "print the result as JSON").transient();
     tributary::declare(table_, import_);
     table_.add_to(app);

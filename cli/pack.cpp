@@ -12,19 +12,25 @@ namespace tributary::cli {
 
 void Pack::declare(CLI::App& data) {
   action_ = data.add_subcommand("pack", "Write pictures to tar shards, in the layout of WebDataset");
-  table_.text("", "data", &data_path_, "pictures: a folder, a list file, NAME-images.idx, a .mat file or shards");
-  table_.text("", "out", &out_, "folder to write to, which gives the shards their name; new or empty");
-  table_.integer("", "size", &options_.size, 0, 4096,
-                 "pixels of the shorter side; smaller pictures stay as they are, and with 0 all of them");
+  table_.text("", "data", &data_path_, "pictures: a folder, a list file, NAME-images.idx, a .mat file or shards")
+      .metavar("DATA");
+  table_.text("", "out", &out_, "folder to write to, which gives the shards their name; new or empty")
+      .metavar("FOLDER");
+  table_
+      .integer("", "size", &options_.size, 0, 4096,
+               "pixels of the shorter side; smaller pictures stay as they are, and with 0 all of them")
+      .metavar("PIXELS");
   table_.choice("", "format", &options_.format, {{"jpeg", PackFormat::kJpeg}, {"raw", PackFormat::kRaw}},
                 "jpeg takes over the files of pictures that need no resizing; raw writes plain pixels (PPM)");
-  table_.integer("", "quality", &quality_, 1, 100, "quality of the JPEGs that are written anew");
+  table_.integer("", "quality", &quality_, 1, 100, "quality of the JPEGs that are written anew").metavar("NUMBER");
   table_.integer("", "shard_megabytes", &shard_megabytes_, 1, 1000000, "size of a shard, in MiB");
   table_.flag("", "labels", &labels_, "write the classes too; the pictures must have labels");
-  table_.text("", "root", &root_, "folder that relative paths in a list file start from");
-  table_.number("", "max_bad", &options_.max_bad_share, 0, 1,
-                "share of unreadable pictures that is set aside without giving up");
-  table_.integer("", "threads", &threads_, 0, 1024, "threads on the CPU; 0 takes what the machine has");
+  table_.text("", "root", &root_, "base folder of relative paths in a list file").metavar("FOLDER");
+  table_
+      .number("", "max_skipped", &options_.max_bad_share, 0, 1,
+              "largest share of unreadable pictures to skip; with more, the command fails")
+      .alias("max_bad");
+  table_.integer("", "threads", &threads_, 0, 1024, "CPU threads; 0 takes all cores");
   table_.flag("", "json", &json_, "print the result as JSON").transient();
   table_.add_to(*action_);
 }

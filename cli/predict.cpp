@@ -22,15 +22,19 @@ class Predict : public Command {
   void declare(CLI::App& app) override {
     app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")->required();
     common_.declare(table_);
-    data_.max_bad = 1;  // here a bad picture hurts no other
+    data_.max_skipped = 1;  // an unreadable picture does not affect the others
     table_
         .text("", "data", &data_path_,
               "pictures: a folder, a list file, a picture, tar shards, NAME-images.idx or digits in a .mat file")
+        .metavar("DATA")
         .transient();
-    table_.text("", "out", &out_, "file to write; standard output if not given").transient();
-    table_.text("", "rule", &rule_, "how to combine several models: mean_prob, mean_logit or vote");
+    table_.text("", "out", &out_, "file to write; standard output if not given").metavar("FILE").transient();
+    table_.text("", "rule", &rule_, "combination of several models: mean_prob, mean_logit or vote");
     data_.declare(table_);
     tributary::declare(table_, import_);
+    table_.help_group("Input and output", {"data", "out", "rule", "root", "max_skipped", "config", "json"});
+    table_.help_group("Imported weights", {"architecture", "size", "classes", "trust"});
+    table_.help_group("Hardware", {"device", "threads"});
     table_.add_to(app);
   }
 

@@ -21,9 +21,12 @@ class Report : public Command {
   void declare(CLI::App& app) override {
     app.add_option("run", run_, "folder of a run, finished or not")->required();
     common_.declare(table_);
-    table_.text("", "labels", &labels_,
-                "the target's pictures with labels, to show what was right; the adaptation never saw them");
-    table_.text("", "out", &out_, "file to write; report.html or the figure's name in the run's folder if not given");
+    table_
+        .text("", "labels", &labels_,
+              "the target's pictures with labels, to show what was right; the adaptation never saw them")
+        .metavar("DATA");
+    table_.text("", "out", &out_, "file to write; report.html or the figure's name in the run's folder if not given")
+        .metavar("FILE");
     table_.text("", "figure", &figure_,
                 "write a figure of the paper instead, as OUT.svg and OUT.png: tsne, the confident and unconfident "
                 "features with true and pseudo-labels");

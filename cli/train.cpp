@@ -27,22 +27,33 @@ class Train : public Command {
 
   void declare(CLI::App& app) override {
     common_.declare(table_);
-    table_.integer("", "seed", &seed_, 0, INT64_MAX, "seed of every random number");
-    table_.text(
-        "train", "data", &data_path_,
-        "labelled pictures: class folders, a list with labels, tar shards, NAME-images.idx or digits in a .mat file");
-    table_.text("train", "validation", &validation_path_,
-                "labelled pictures of the same domain that choose the best iterate");
-    table_.text("train", "out", &out_, "model file to write").transient();
-    table_.text("train", "name", &name_, "what tables call this source; taken from the data's path if not given")
+    table_.integer("", "seed", &seed_, 0, INT64_MAX, "random seed").metavar("NUMBER");
+    table_
+        .text("train", "data", &data_path_,
+              "labelled pictures: class folders, a list with labels, tar shards, NAME-images.idx or digits in a .mat "
+              "file")
+        .metavar("DATA");
+    table_
+        .text("train", "validation", &validation_path_,
+              "labelled pictures of the same domain, to choose the best iterate")
+        .metavar("DATA");
+    table_.text("train", "out", &out_, "model file to write").metavar("FILE").transient();
+    table_.text("train", "name", &name_, "name of the source in tables; by default taken from the path of --data")
         .transient();
-    table_.text("train", "init", &init_,
-                "first weights of the backbone, as of ImageNet: a PyTorch checkpoint, safetensors or a model file");
+    table_
+        .text("train", "init", &init_,
+              "initial weights of the backbone, as from ImageNet: a PyTorch file, safetensors or a model file")
+        .metavar("FILE");
     tributary::declare(table_, options_);
     declare_network(table_, import_);
     data_.declare(table_);
     tributary::declare(table_, checkpoint_options_);
     session_.declare(table_);
+    table_.help_group("Input and output", {"data", "validation", "root", "out", "name", "config", "json"});
+    table_.help_group("Network", {"architecture", "init", "size"});
+    table_.help_group("Training", {"epochs", "batch", "rate_backbone", "rate_head", "label_smoothing", "keep", "seed"});
+    table_.help_group("Interrupted runs", {"save_every", "restart"});
+    table_.help_group("Hardware", {"device", "threads", "precision", "processes"});
     table_.add_to(app);
   }
 

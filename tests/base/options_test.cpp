@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <sstream>
 
 namespace tributary {
 namespace {
@@ -288,14 +289,119 @@ TEST(Options, HelpAndDocsSayWhatIsAllowed) {
   Declared d;
   CLI::App app;
   d.table.add_to(app);
-  EXPECT_THAT(app.help(), AllOf(HasSubstr("--rounds N"), HasSubstr("(default 20; 1 to 1000)"), HasSubstr("--no-mixup"),
-                                HasSubstr("adapt:"), HasSubstr("(default cpu)"), HasSubstr("selective, shot, nrc")));
+  EXPECT_THAT(app.help(),
+              AllOf(HasSubstr("--rounds COUNT"), HasSubstr("(default 20; 1 to 1000)"), HasSubstr("--no-mixup"),
+                    HasSubstr("[adapt]:"), HasSubstr("(default cpu)"), HasSubstr("selective|shot|nrc")));
   EXPECT_THAT(
       d.table.to_markdown(),
       AllOf(HasSubstr("| flag | TOML key | default | allowed | what it does |"),
             HasSubstr("| `--rounds` | `adapt.rounds` | `20` | 1 to 1000 | how often the labels are drawn anew |"),
             HasSubstr("| `--mixup`, `--no-mixup` | `adapt.mixup` | `true` |"), HasSubstr("mix pictures \\| labels"),
             HasSubstr("| `--seed` | `seed` | `0` | at least 0 |")));
+}
+
+TEST(Options, AnOldNameWorksAsFlagAndKey) {
+  struct Renamed {
+    int64_t rounds = 20;
+    bool graph = true;
+    OptionTable table;
+    Renamed() {
+      table.integer("adapt", "rounds", &rounds, 1, 1000, "").alias("iterations").alias("outer_steps");
+      table.flag("adapt", "cuda_graph", &graph, "").alias("record");
+    }
+    void parse(std::vector<std::string> arguments) {
+      CLI::App app;
+      table.add_to(app);
+      std::reverse(arguments.begin(), arguments.end());
+      app.parse(arguments);
+    }
+  };
+  Renamed flags;
+  flags.parse({"--outer-steps", "7", "--no-record"});
+  EXPECT_EQ(flags.table.given("rounds"), "7");
+  flags.table.apply_flags();
+  EXPECT_EQ(flags.rounds, 7);
+  EXPECT_FALSE(flags.graph);
+  EXPECT_EQ(flags.table.to_toml(), "[adapt]\nrounds = 7\ncuda_graph = false\n") << "written under the new names";
+  EXPECT_EQ(flags.table.to_markdown().find("iterations"), std::string::npos);
+  EXPECT_EQ(flags.table.help(HelpDetail::kAll).find("record"), std::string::npos);
+
+  Renamed toml;
+  toml.table.read_toml_text("[adapt]\niterations = 3\nrecord = false\n", "old.toml");
+  toml.table.apply_toml();
+  EXPECT_EQ(toml.rounds, 3);
+  EXPECT_FALSE(toml.graph);
+  EXPECT_THAT(complaint([&] { toml.table.read_toml_text("[adapt]\niterations = 0\n", "old.toml"); }),
+              HasSubstr("adapt.iterations = 0: not allowed"));
+  EXPECT_THAT(complaint([&] { toml.table.read_toml_text("[adapt]\nrounds = 1\niterations = 2\n", "old.toml"); }),
+              HasSubstr("old name are both given; keep adapt.rounds"));
+
+  Renamed both;
+  EXPECT_THROW(both.parse({"--rounds", "7", "--iterations", "8"}), CLI::ParseError);
+}
+
+TEST(Options, AConfigurationWithOldNamesComparesEqual) {
+  int64_t rounds = 20;
+  OptionTable table;
+  table.integer("adapt", "rounds", &rounds, 1, 1000, "").alias("iterations");
+  EXPECT_THAT(differences("[adapt]\niterations = 20\n", table.configuration()), ElementsAre());
+  EXPECT_THAT(differences("[adapt]\nrounds = 20\n", table.configuration()), ElementsAre());
+  EXPECT_THAT(differences("[adapt]\niterations = 10\n", table.configuration()),
+              ElementsAre("adapt.rounds: 10 there, 20 here"));
+}
+
+// A table with groups and with options that belong to one method.
+struct Grouped {
+  std::string method = "shot";
+  int64_t rounds = 1, neighbours = 2;
+  double beta = 3;
+  bool rare = false;
+  OptionTable table;
+  CLI::App app;
+
+  Grouped() {
+    table.text("", "method", &method, "method to use");
+    table.flag("", "rare", &rare, "for experts");
+    table.only_with("method", "shot", [&] {
+      table.integer("", "rounds", &rounds, 1, 9, "rounds of shot");
+      table.number("shot", "beta", &beta, 0, 9, "weight of shot");
+    });
+    table.only_with("method", "nrc", [&] { table.integer("nrc", "neighbours", &neighbours, 1, 9, "of nrc"); });
+    table.help_group("Method", {"method", "rounds"});
+    table.add_to(app);
+  }
+
+  // The help that these arguments print.
+  std::string help(std::vector<std::string> arguments) {
+    std::reverse(arguments.begin(), arguments.end());
+    std::ostringstream out;
+    try {
+      app.parse(arguments);
+    } catch (const CLI::ParseError& error) {
+      app.exit(error, out, out);
+    }
+    return out.str();
+  }
+};
+
+TEST(Options, ShortHelpShowsGroupsAndNamesTheFullOne) {
+  const std::string text = Grouped().help({"--help"});
+  EXPECT_THAT(text, AllOf(HasSubstr("Method:"), HasSubstr("--method NAME"), HasSubstr("--rounds COUNT"),
+                          HasSubstr("--help-all"), HasSubstr("--method NAME --help")));
+  for (const char* hidden : {"--rare", "--beta", "--neighbours"}) EXPECT_EQ(text.find(hidden), std::string::npos);
+}
+
+TEST(Options, FullHelpShowsEveryOption) {
+  EXPECT_THAT(Grouped().help({"--help-all"}), AllOf(HasSubstr("--rare"), HasSubstr("Only with --method shot:"),
+                                                    HasSubstr("--beta NUMBER"), HasSubstr("Only with --method nrc:"),
+                                                    HasSubstr("--neighbours COUNT"), HasSubstr("--rounds COUNT")));
+}
+
+TEST(Options, HelpOfAChosenMethodShowsItsOptionsOnly) {
+  const std::string nrc = Grouped().help({"--method", "nrc", "--help"});
+  EXPECT_THAT(nrc, HasSubstr("--neighbours COUNT"));
+  for (const char* hidden : {"--rare", "--beta", "--rounds"}) EXPECT_EQ(nrc.find(hidden), std::string::npos);
+  EXPECT_THAT(Grouped().help({"--method", "shot", "--help"}), AllOf(HasSubstr("--beta NUMBER"), HasSubstr("--rounds")));
 }
 
 TEST(Options, MistakesInDeclarationsAreOurBugs) {

@@ -51,7 +51,7 @@ TEST(BenchJourney, OptionsOfAdaptationsAreSet) {
   ASSERT_EQ(made.code, 0) << made.err;
   const std::string config = read_text(folder / "table/runs/shot-street-seed0/config.toml");
   EXPECT_THAT(config, HasSubstr("rate_bottleneck = 0.5"));
-  EXPECT_THAT(config, HasSubstr("record = false"));
+  EXPECT_THAT(config, HasSubstr("cuda_graph = false"));
 
   const test::Outcome other = test::run_program(folder, table + "--set rate_bottleneck=0.25,record=false");
   EXPECT_NE(other.code, 0);

@@ -238,7 +238,7 @@ TEST_F(Deployment, UnreadablePicturesAreListedAndNotFatal) {
   Outcome outcome = run_program(*folder_, command);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("some/bad.jpg,,,,"));
-  EXPECT_THAT(outcome.err, HasSubstr("some/worse.png: not a picture we can read"));
+  EXPECT_THAT(outcome.err, HasSubstr("tributary predict: skipped some/worse.png: "));
   EXPECT_EQ(predictions_in(outcome.out).size(), 1u);
   outcome = run_program(*folder_, command + " --json");
   std::vector<nlohmann::json> lines;

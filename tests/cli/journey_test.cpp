@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -222,6 +223,34 @@ TEST_F(Journey, DemoPrintsItsTableAndTheSameAsJson) {
 TEST_F(Journey, ReferenceOfOptionsIsTheOneInTheDocumentation) {
   EXPECT_EQ(expect_success("options").out, file_text(TRIBUTARY_SOURCE_DIR "/docs/options.md"))
       << "write it again with: build/tributary options > docs/options.md";
+}
+
+TEST_F(Journey, HelpIsShortAndNamesTheFullOne) {
+  const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
+  for (const std::string command : {"demo", "train", "adapt", "predict", "evaluate", "distill", "bench"}) {
+    const std::string help = expect_success(command + " --help").out;
+    EXPECT_LT(lines(help), 65) << command;
+    EXPECT_THAT(help, HasSubstr("--help-all")) << command;
+    EXPECT_GT(lines(expect_success(command + " --help-all").out), lines(help)) << command;
+  }
+  EXPECT_THAT(expect_success("adapt --method bait --help").out, HasSubstr("--bait-rate NUMBER"));
+  EXPECT_EQ(expect_success("adapt --help").out.find("--bait-rate"), std::string::npos);
+}
+
+TEST_F(Journey, AConfigurationWithOldNamesIsTheSameRun) {
+  // A run that was made before options were renamed keeps its config.toml.
+  const std::string command =
+      "adapt" + std::string(kSources) + " --target digits/street/test-images.idx --run runs/old-names" + kQuick;
+  expect_success(command + " --reading paper --no-record");
+  std::string config = file_text(path("runs/old-names/config.toml"));
+  for (const auto& [name, old_name] : {std::pair("variant = ", "reading = "), std::pair("cuda_graph = ", "record = "),
+                                       std::pair("max_skipped = ", "max_bad = ")}) {
+    const size_t at = config.find(std::string("\n") + name);
+    ASSERT_NE(at, std::string::npos) << name;
+    config.replace(at + 1, std::string(name).size(), old_name);
+  }
+  folder_->write("runs/old-names/config.toml", config);
+  EXPECT_THAT(expect_success(command + " --variant paper --no-cuda-graph").err, HasSubstr("already finished"));
 }
 
 TEST_F(Journey, EveryCommandHelpsWithAnExample) {

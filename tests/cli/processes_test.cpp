@@ -202,7 +202,7 @@ TEST_F(Scale, AskedToStopAllKeepTheStateAndGoOn) {
   EXPECT_THAT(asked.err, HasSubstr("to resume from run/checkpoint"));
   const test::Ending gone_on = test::run_watched(place.path(), command);
   EXPECT_EQ(gone_on.code, 0) << gone_on.err;
-  EXPECT_THAT(gone_on.err, HasSubstr("goes on in round"));
+  EXPECT_THAT(gone_on.err, HasSubstr("resuming in round"));
   expect_same(alone("selective"), place / "run");
 }
 

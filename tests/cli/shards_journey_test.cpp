@@ -75,8 +75,8 @@ TEST_F(ShardsJourney, PackingTellsOfPicturesThatAreSetAside) {
   folder_.write("digits/postal/train/0/zzz.png", "no picture");
   const Outcome packed = expect_success("data pack --data digits/postal/train --out out --size 16 --quality 80");
   EXPECT_THAT(packed.err,
-              HasSubstr("tributary data: digits/postal/train/0/zzz.png: not a picture we can read (not a JPEG, "
-                        "PNG or WebP file); set aside, 1 of 21\n"));
+              HasSubstr("tributary data: skipped digits/postal/train/0/zzz.png: not a JPEG, PNG or WebP file (1 of 21 "
+                        "pictures)\n"));
   EXPECT_THAT(packed.out, HasSubstr("out: 20 pictures in 1 shard"));
   EXPECT_TRUE(fs::exists(folder_ / "out/out-000000.tar"));
 }

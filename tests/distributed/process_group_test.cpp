@@ -209,7 +209,7 @@ TEST(DistributedOptions, AreNotPartOfTheRunConfiguration) {
   DistributedOptions options;
   declare(table, options);
   EXPECT_EQ(table.to_toml().find("rank_"), std::string::npos);
-  EXPECT_NE(table.to_markdown().find("--rank-patience"), std::string::npos);
+  EXPECT_NE(table.to_markdown().find("--heartbeat-timeout"), std::string::npos);
 }
 
 }  // namespace

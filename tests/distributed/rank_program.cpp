@@ -26,7 +26,7 @@ void sum_once(ProcessGroup& process_group, int64_t size) {
 
 void work(const RankInfo& rank_info, const std::string& what, const std::string& which) {
   DistributedOptions options;
-  if (const char* const patience = std::getenv("PATIENCE")) options.rank_patience = std::atof(patience);
+  if (const char* const patience = std::getenv("PATIENCE")) options.heartbeat_timeout = std::atof(patience);
   if (const char* const timeout = std::getenv("TIMEOUT")) options.rank_timeout = std::atof(timeout);
   const std::unique_ptr<ProcessGroup> process_group = join(rank_info, torch::Device(torch::kCPU), options);
   process_group->advise("try again");

@@ -33,7 +33,7 @@ std::unique_ptr<Method> method_named(const std::string& name) {
     options.batch = 8;
     return std::make_unique<SelectiveSelfTraining>(options);
   }
-  for (const MethodEntry& entry : compared_methods())
+  for (const MethodEntry& entry : registered_methods())
     if (entry.name == name) return entry.make(test::quick());
   throw std::logic_error("no method " + name);
 }

@@ -61,7 +61,7 @@ class Resume : public ::testing::TestWithParam<Case> {
       options.alignment.momentum = 0.5;
       return std::make_unique<SelectiveSelfTraining>(options);
     }
-    for (const MethodEntry& entry : compared_methods()) {
+    for (const MethodEntry& entry : registered_methods()) {
       if (entry.name != GetParam().method) continue;
       OptionTable table;
       entry.declare(table);

@@ -8,7 +8,6 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
-#include "tributary/base/options.h"
 #include "tributary/base/staged_folder.h"
 #include "tributary/base/toml.h"
 
@@ -32,7 +31,7 @@ std::string metrics_before(const std::string& path, int64_t round) {
 
 }  // namespace
 
-RunFolder::RunFolder(std::string path, std::string config, bool restart)
+RunFolder::RunFolder(std::string path, Configuration config, bool restart)
     : path_(std::move(path)), config_(std::move(config)), restart_(restart) {
   std::error_code error;
   if (!fs::exists(path_, error)) {
@@ -67,7 +66,7 @@ void RunFolder::begin(int64_t round) {
   std::error_code error;
   for (const char* last : {"DONE", "summary.json", "model.safetensors", "predictions.csv", "bound.jsonl"})
     fs::remove(file(last), error);
-  write_file_atomically(file("config.toml"), config_);
+  write_file_atomically(file("config.toml"), config_.text);
   write_file_atomically(file("metrics.jsonl"), round > 0 ? metrics_before(file("metrics.jsonl"), round) : "");
   metrics_ = std::ofstream(file("metrics.jsonl"), std::ios::app);
   if (!metrics_) work_error("cannot write {}; check the folder and the disk", file("metrics.jsonl"));

@@ -22,6 +22,7 @@
 #include <string>
 
 #include "tributary/base/folder_lock.h"
+#include "tributary/base/options.h"
 
 namespace tributary {
 
@@ -30,7 +31,7 @@ class RunFolder {
   // Checks `path` without changing anything. `config` is the TOML text of this run. Throws an InputError if the folder
   // contains another run (listing the differences) or other files, or cannot be created. With `restart`, an existing
   // run of any configuration is ignored.
-  RunFolder(std::string path, std::string config, bool restart = false);
+  RunFolder(std::string path, Configuration config, bool restart = false);
 
   bool finished() const { return finished_; }
   const std::string& path() const { return path_; }
@@ -48,7 +49,8 @@ class RunFolder {
   nlohmann::json summary() const;
 
  private:
-  std::string path_, config_;
+  std::string path_;
+  Configuration config_;
   bool restart_, finished_ = false;
   std::unique_ptr<FolderLock> lock_;
   std::ofstream metrics_;

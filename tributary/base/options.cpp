@@ -1,75 +1,20 @@
 #include "tributary/base/options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <sstream>
 
 #include "tributary/base/files.h"
+#include "tributary/base/option_values.h"
 #include "tributary/base/text.h"
 #include "tributary/base/toml.h"
 
 namespace tributary {
 
-std::string toml_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += {'\\', c};
-    } else if (const auto byte = static_cast<unsigned char>(c); byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\u{:04X}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
 namespace {
 
-std::string flag_of(const Option& option) {
-  std::string name = option.key;
-  std::replace(name.begin(), name.end(), '_', '-');
-  return "--" + name;
-}
-
-std::string path_of(const std::string& section, const std::string& key) {
-  return section.empty() ? key : section + "." + key;
-}
-
-// The shortest text that reads back as the same number, with a point or an exponent so that TOML sees no integer.
-std::string number_text(double value) {
-  std::string text = fmt::format("{}", value);
-  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
-}
-struct AsToml {
-  std::string operator()(bool value) const { return value ? "true" : "false"; }
-  std::string operator()(int64_t value) const { return std::to_string(value); }
-  std::string operator()(double value) const { return number_text(value); }
-  std::string operator()(const std::string& value) const { return toml_text(value); }
-  std::string operator()(const std::vector<std::string>& values) const {
-    std::vector<std::string> items(values.size());
-    std::transform(values.begin(), values.end(), items.begin(), toml_text);
-    return fmt::format("[{}]", fmt::join(items, ", "));
-  }
-};
-
-std::string toml_of(const OptionValue& value) {
-  return std::visit(AsToml{}, value);
-}
-
-// As a person would type it.
-std::string plain_of(const OptionValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* texts = std::get_if<std::vector<std::string>>(&value))
-    return fmt::format("{}", fmt::join(*texts, ", "));
-  return toml_of(value);
-}
-
-// "1 to 10", "at least 1", "at most 10" or only what it is, where a limit is the type's own.
+// "1 to 10", "at least 1", "at most 10", or `what` if both limits are those of the type.
 template <typename Number>
 std::string range_text(Number min, Number max, std::string_view what) {
   using Limits = std::numeric_limits<Number>;
@@ -138,42 +83,31 @@ std::optional<OptionValue> value_of_node(const Option& option, const toml::node&
   return texts;
 }
 
-std::string text_of_node(const toml::node& node) {
-  if (const auto* value = node.as_floating_point()) return number_text(value->get());
-  if (const auto* value = node.as_integer()) return std::to_string(value->get());
-  if (const auto* value = node.as_string()) return toml_text(value->get());
-  if (node.is_table()) return "a table";
-  if (const toml::array* array = node.as_array()) {
-    std::vector<std::string> items;
-    for (const toml::node& item : *array) items.push_back(text_of_node(item));
-    return fmt::format("[{}]", fmt::join(items, ", "));
-  }
-  std::ostringstream out;
-  node.visit([&out](const auto& value) { out << value; });
-  return out.str();
-}
-
-void flatten(const toml::table& table, const std::string& prefix, std::map<std::string, std::string>& out) {
-  for (const auto& [key, node] : table) {
-    const std::string path = path_of(prefix, std::string(key.str()));
-    if (const toml::table* inner = node.as_table()) {
-      flatten(*inner, path, out);
-    } else {
-      out[path] = text_of_node(node);
-    }
-  }
-}
-
 }  // namespace
 
+bool Option::is_called(std::string_view name) const {
+  return key == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end();
+}
+
 Option& OptionTable::declare(Option option) {
-  for (const Option& other : options_) TRIBUTARY_CHECK(other.key != option.key, "{} is declared twice", option.key);
+  for (const Option& other : options_)
+    TRIBUTARY_CHECK(!other.is_called(option.key), "{} is declared twice", option.key);
   TRIBUTARY_CHECK(option.key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos,
                   "{} is no key", option.key);
   TRIBUTARY_CHECK(option.section.find('.') == std::string::npos, "{} is no section", option.section);
   option.initial = option.read();
   TRIBUTARY_CHECK(option.accepts(option.initial), "the default of {} is not allowed", option.key);
+  option.condition_key = condition_key_;
+  option.condition_value = condition_value_;
   return options_.emplace_back(std::move(option));
+}
+
+void OptionTable::only_with(const std::string& key, const std::string& value, const std::function<void()>& declare) {
+  condition_key_ = key;
+  condition_value_ = value;
+  declare();
+  condition_key_.clear();
+  condition_value_.clear();
 }
 
 Option& OptionTable::integer(std::string section, std::string key, int64_t* field, int64_t min, int64_t max,
@@ -235,36 +169,6 @@ Option& OptionTable::declare_choice(std::string section, std::string key, std::v
                   names});
 }
 
-void OptionTable::add_to(CLI::App& app) {
-  for (Option& option : options_) {
-    const std::string name = flag_of(option);
-    const std::string before = plain_of(option.initial);
-    const bool is_switch = std::holds_alternative<bool>(option.initial);
-    std::string about = option.help;
-    const bool is_free = option.choices.empty() && std::holds_alternative<std::string>(option.initial);
-    if (!is_switch && !before.empty())
-      about +=
-          is_free ? fmt::format(" (default {})", before) : fmt::format(" (default {}; {})", before, option.allowed);
-    if (is_switch && std::get<bool>(option.initial)) about += " (on by default)";
-
-    CLI::Option* registered = nullptr;
-    if (is_switch) {
-      registered = app.add_flag(name + ",!--no-" + name.substr(2), option.flag_texts, about);
-    } else {
-      const bool repeatable = std::holds_alternative<std::vector<std::string>>(option.initial);
-      const auto remember = [&option](const CLI::results_t& results) {
-        option.flag_texts = results;
-        return true;
-      };
-      registered = app.add_option(name, remember, about)->type_size(1)->expected(1);
-      if (repeatable) registered->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(false);
-      const bool whole = std::holds_alternative<int64_t>(option.initial);
-      registered->type_name(whole ? "N" : std::holds_alternative<double>(option.initial) ? "X" : "TEXT");
-    }
-    if (!option.section.empty()) registered->group(option.section);
-  }
-}
-
 void OptionTable::read_toml(const std::string& path) {
   read_toml_text(read_text(path), path);
 }
@@ -278,15 +182,17 @@ void OptionTable::read_toml_text(std::string_view text, const std::string& name)
     std::vector<std::string> known;
     for (Option& option : options_) {
       known.push_back(path_of(option.section, option.key));
-      if (option.key != key) continue;
+      if (!option.is_called(key)) continue;
       if (option.section != section) input_error("{} is not an option; did you mean {}?", place, known.back());
+      if (option.toml_value) input_error("{} and its old name are both given; keep {}", place, known.back());
       const std::optional<OptionValue> value = value_of_node(option, node);
       if (!value || !option.accepts(*value)) refuse(option, place + " =", text_of_node(node));
       option.toml_value = value;
       return;
     }
     const std::string near = suggestion(path_of(section, key), known);
-    input_error("{} is not an option{}", place, near.empty() ? "; remove it or see --help for those there are" : near);
+    input_error("{} is not an option{}", place,
+                near.empty() ? "; remove it, or see --help-all for the options there are" : near);
   };
 
   const std::vector<std::string> known_sections = sections();
@@ -317,14 +223,17 @@ void OptionTable::apply_flags() {
     if (!option.flag_texts.empty()) option.write(checked_flag(option));
 }
 
-std::optional<std::string> OptionTable::given(std::string_view key) const {
-  for (const Option& option : options_) {
-    if (option.key != key) continue;
-    if (!option.flag_texts.empty()) return plain_of(checked_flag(option));
-    return option.toml_value ? std::optional(plain_of(*option.toml_value)) : std::nullopt;
-  }
+const Option& OptionTable::find(std::string_view key) const {
+  for (const Option& option : options_)
+    if (option.key == key) return option;
   TRIBUTARY_CHECK(false, "{} is not declared", key);
-  return std::nullopt;
+  return options_.front();
+}
+
+std::optional<std::string> OptionTable::given(std::string_view key) const {
+  const Option& option = find(key);
+  if (!option.flag_texts.empty()) return plain_of(checked_flag(option));
+  return option.toml_value ? std::optional(plain_of(*option.toml_value)) : std::nullopt;
 }
 
 std::vector<std::string> OptionTable::sections() const {
@@ -333,64 +242,6 @@ std::vector<std::string> OptionTable::sections() const {
     if (!option.section.empty() && std::find(names.begin(), names.end(), option.section) == names.end())
       names.push_back(option.section);
   return names;
-}
-
-std::string OptionTable::to_toml() const {
-  const auto lines_of = [this](const std::string& section) {
-    std::string lines;
-    for (const Option& option : options_)
-      if (option.section == section && !option.is_transient)
-        lines += fmt::format("{} = {}\n", option.key, toml_of(option.read()));
-    return lines;
-  };
-  std::string out = lines_of("");
-  for (const std::string& section : sections()) {
-    const std::string lines = lines_of(section);
-    if (!lines.empty()) out += fmt::format("{}[{}]\n{}", out.empty() ? "" : "\n", section, lines);
-  }
-  return out;
-}
-
-std::string OptionTable::to_markdown() const {
-  const auto cell = [](std::string text) {
-    for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
-    return text;
-  };
-  std::string out = "| flag | TOML key | default | allowed | what it does |\n|---|---|---|---|---|\n";
-  for (const Option& option : options_) {
-    const std::string name = flag_of(option);
-    const bool is_switch = std::holds_alternative<bool>(option.initial);
-    const std::string flags =
-        is_switch ? fmt::format("`{}`, `--no-{}`", name, name.substr(2)) : fmt::format("`{}`", name);
-    const std::string initial = plain_of(option.initial);
-    out += fmt::format("| {} | `{}` | {} | {} | {} |\n", flags, path_of(option.section, option.key),
-                       initial.empty() ? "" : cell("`" + initial + "`"), cell(option.allowed), cell(option.help));
-  }
-  return out;
-}
-
-std::vector<std::string> differences(const std::string& there, const std::string& here) {
-  std::map<std::string, std::string> old_values;
-  std::map<std::string, std::string> new_values;
-  flatten(parse_toml(there, "the configuration there"), "", old_values);
-  flatten(parse_toml(here, "the configuration here"), "", new_values);
-
-  std::map<std::string, std::pair<std::string, std::string>> both;
-  for (const auto& [key, value] : old_values) both[key] = {value, "absent"};
-  for (const auto& [key, value] : new_values) {
-    const auto found = old_values.find(key);
-    both[key] = {found == old_values.end() ? "absent" : found->second, value};
-  }
-  // Work of several processes has no one number of threads.
-  const auto any_threads = [](const std::string& key, const auto& values) {
-    return key == "threads" && (values.first == "0" || values.second == "0");
-  };
-  std::vector<std::string> lines;
-  for (const auto& [key, values] : both)
-    if (values.first != values.second && !any_threads(key, values))
-      lines.push_back(fmt::format("{}: {} there, {} here", printable(key), printable(values.first, 200),
-                                  printable(values.second, 200)));
-  return lines;
 }
 
 }  // namespace tributary

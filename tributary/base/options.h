@@ -1,15 +1,15 @@
-// Options that cannot drift apart: one declaration gives the TOML key, the command-line flag, the help text, the docs
-// page and the run folder's config.toml.
+// Declares each option once. The declaration gives the TOML key, the command-line flag, the help text, the reference
+// page and the line in the run folder's config.toml.
 //
-// Every part of the program keeps its options in a plain struct with its defaults and declares the fields here once:
+// Every part of the program keeps its options in a plain struct with default values and declares the fields here:
 //
 //   OptionTable table;
-//   table.integer("adapt", "inner_epochs", &options.inner_epochs, 1, 1000, "passes over the target set in a round");
+//   table.integer("adapt", "inner_epochs", &options.inner_epochs, 1, 1000, "passes over the target set per round");
 //
-// makes `--inner-epochs 15` and `inner_epochs = 15` under `[adapt]`. Flags and TOML are first only read; the caller
-// says when they are written to the fields, so that a preset named by one of them (see `given`) can go first:
+// This makes the flag `--inner-epochs 15` and the key `inner_epochs = 15` under `[adapt]`. Parsing only remembers the
+// values. The caller decides when they are written to the fields, so that a preset can be applied first:
 //
-//   table.add_to(app);  app.parse(…);  table.read_toml(path);
+//   table.add_to(app);  app.parse(...);  table.read_toml(path);
 //   apply_preset(table.given("benchmark"));  table.apply_toml();  table.apply_flags();
 //
 // Mistakes of the user are InputErrors that name the file and line (or the flag), the value and what is allowed.
@@ -19,6 +19,7 @@
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,29 +37,55 @@ namespace tributary {
 
 using OptionValue = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
 
-// One declared option. Code outside of the table only meets it as what a declaration returns:
-// `table.flag(…).transient()`.
+// One declared option. Other code only sees it as the result of a declaration: `table.flag(...).transient()`.
 struct Option {
-  // Not part of what a run is (`--json`, the run folder's own name): left out of `to_toml`.
+  // Does not define the run (`--json`, the run folder's own name): `to_toml` leaves it out.
   Option& transient() {
     is_transient = true;
     return *this;
   }
+  // An old name of the option. It still works as a flag and as a TOML key; help and reference do not show it.
+  Option& alias(std::string old_key) {
+    aliases.push_back(std::move(old_key));
+    return *this;
+  }
+  // Names the value in the help: FILE, FOLDER, NAME.
+  Option& metavar(std::string name) {
+    value_name = std::move(name);
+    return *this;
+  }
+  bool is_called(std::string_view name) const;  // by its key or an old name
 
-  std::string section;  // empty for keys at the top of the file
+  std::string section;  // empty for top-level keys
   std::string key;
   std::string help;
-  std::string allowed;  // in words, for messages and the docs page
-  OptionValue initial;  // the field's value when it was declared; its type is the option's
+  std::string allowed;  // in words, for messages and the reference page
+  OptionValue initial;  // the field's value at its declaration; its type is the option's type
   std::function<OptionValue()> read;
   std::function<void(const OptionValue&)> write;
   std::function<bool(const OptionValue&)> accepts;
   std::vector<std::string> choices = {};
   bool is_transient = false;
+  std::vector<std::string> aliases = {};
+  std::string value_name = {};
+  std::string condition_key = {}, condition_value = {};  // see OptionTable::only_with
 
-  std::vector<std::string> flag_texts = {};  // as typed; empty where the flag was not given
+  std::vector<std::string> flag_texts = {};  // as typed; empty if the flag was not given
   std::optional<OptionValue> toml_value = std::nullopt;
 };
+
+// The options of a run as TOML, with the old names of its keys ("adapt.reading" to "adapt.variant"), so that it
+// compares equal to a configuration that was written before a key was renamed.
+struct Configuration {
+  Configuration(std::string toml, std::map<std::string, std::string> old_names = {})
+      : text(std::move(toml)), renamed(std::move(old_names)) {}
+  Configuration(const char* toml) : text(toml) {}
+
+  std::string text;
+  std::map<std::string, std::string> renamed;
+};
+
+enum class HelpDetail { kShort, kAll };
 
 class OptionTable {
  public:
@@ -66,8 +93,8 @@ class OptionTable {
   OptionTable(const OptionTable&) = delete;  // the command line's parser points into it
   OptionTable& operator=(const OptionTable&) = delete;
 
-  // Keys are written with underscores and are unique in the table, because the section is no part of the flag. The
-  // limits belong to what is allowed; a field's default must lie within them.
+  // Keys are written with underscores. They are unique in the table, because a flag does not name its section. A
+  // field's default must lie within the limits.
   Option& integer(std::string section, std::string key, int64_t* field, int64_t min, int64_t max, std::string help);
   Option& number(std::string section, std::string key, double* field, double min, double max, std::string help);
   Option& flag(std::string section, std::string key, bool* field, std::string help);  // --key and --no-key
@@ -77,23 +104,34 @@ class OptionTable {
   Option& choice(std::string section, std::string key, Enum* field,
                  std::initializer_list<std::pair<std::string_view, Enum>> names, std::string help);
 
-  // Registers the flags, grouped by section. The table must outlive the parse.
+  // Options declared by `declare` only matter if option `key` has the value `value`, as those of one method. The short
+  // help shows them if the command line gives that value.
+  void only_with(const std::string& key, const std::string& value, const std::function<void()>& declare);
+
+  // Shows the options with these keys in the short help, under a heading. Groups appear in the order of the calls. If a
+  // table has groups, all other options appear in the full help only (`--help-all`).
+  void help_group(std::string title, std::vector<std::string> keys);
+  std::string help(HelpDetail detail) const;
+
+  // Registers the flags and the help. The table must outlive the parse.
   void add_to(CLI::App& app);
 
-  // Reads and checks a TOML file and remembers its values; those of a file read before are forgotten. `name` stands for
+  // Reads and checks a TOML file and remembers its values. They replace those of a file read before. `name` stands for
   // the file in messages.
   void read_toml(const std::string& path);
   void read_toml_text(std::string_view text, const std::string& name);
 
-  void apply_toml();   // writes what the TOML said
-  void apply_flags();  // checks and writes what the flags said; call it last and they win
+  void apply_toml();   // writes the values of the TOML file to the fields
+  void apply_flags();  // checks the flags and writes them to the fields; call it last, so that flags win
 
-  // What the flags, or else the TOML, say for a key; nothing where neither does. Several texts are joined by ", ".
+  // The value that a flag, or else the TOML file, gives for a key; nothing if neither does. Several texts are joined by
+  // ", ".
   std::optional<std::string> given(std::string_view key) const;
 
-  // Every option that is not transient with its present value, grouped by section in the order of declaration. Numbers
+  // Every option that is not transient with its current value, grouped by section in the order of declaration. Numbers
   // have all the digits needed to read the same value again.
   std::string to_toml() const;
+  Configuration configuration() const;  // the same, with the old names of the keys
 
   // Flag, TOML key, default, allowed values and meaning of every option as a table.
   std::string to_markdown() const;
@@ -103,16 +141,25 @@ class OptionTable {
   Option& declare_choice(std::string section, std::string key, std::vector<std::string> names,
                          std::function<size_t()> read, std::function<void(size_t)> write, std::string help);
   std::vector<std::string> sections() const;
+  const Option& find(std::string_view key) const;
+  bool is_hidden(const Option& option) const;
+
+  struct HelpGroup {
+    std::string title;
+    std::vector<std::string> keys;
+  };
 
   std::deque<Option> options_;  // a deque: the parser's callbacks keep addresses
+  std::vector<HelpGroup> help_groups_;
+  std::string condition_key_, condition_value_;  // of the options that are being declared
 };
 
-// A text as a string of a TOML file, in its quotes.
+// A text as a TOML string, with its quotes.
 std::string toml_text(std::string_view text);
 
-// What two configurations disagree about, one line a key: "adapt.rounds: 10 there, 20 here". `there` is the TOML text
-// of a run folder, `here` the new one.
-std::vector<std::string> differences(const std::string& there, const std::string& here);
+// The differences of two configurations, one line per key: "adapt.rounds: 10 there, 20 here". `there` is the TOML text
+// of an existing run folder.
+std::vector<std::string> differences(const std::string& there, const Configuration& here);
 
 template <typename Enum>
 Option& OptionTable::choice(std::string section, std::string key, Enum* field,

@@ -11,6 +11,7 @@
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
 #include "tributary/base/toml.h"
+#include "tributary/data/digits/digits.h"
 
 namespace fs = std::filesystem;
 
@@ -199,6 +200,21 @@ Domain own_domain(const BenchmarkFile& file, const toml::table& table, const std
 }
 
 }  // namespace
+
+Benchmark drawn_digits(const std::string& folder) {
+  Benchmark drawn;
+  drawn.name = kDrawnDigits;
+  drawn.architecture = "lenet";
+  drawn.has_test_part = true;
+  for (const std::string& name : digit_domain_names()) {
+    Domain domain;
+    domain.name = domain.column = name;
+    domain.train = folder + "/" + name + "/train-images.idx";
+    domain.test = folder + "/" + name + "/test-images.idx";
+    drawn.domains.push_back(domain);
+  }
+  return drawn;
+}
 
 std::vector<std::string> benchmark_names() {
   std::vector<std::string> names;

@@ -2,7 +2,7 @@
 //
 // All commands use this catalogue, so that domains are found, named and ordered consistently. Users can describe their
 // own domains in a TOML file, which becomes a benchmark without published accuracies. The paper's hyper-parameters are
-// in methods/selective/selective_options.cpp; a domain refers to them by name.
+// in hyper_parameters.h; a domain refers to its row by name.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +51,10 @@ struct Benchmark {
   std::vector<PaperRow> ablations{};    // empty if the paper has none
   std::vector<PaperRow> sensitivity{};  // to lambda_alpha; empty if the paper has none
 };
+
+// The generated digits as a benchmark. Its pictures lie in `folder`, as `tributary data make digits` writes them.
+constexpr const char* kDrawnDigits = "digits";
+Benchmark drawn_digits(const std::string& folder);
 
 std::vector<std::string> benchmark_names();
 

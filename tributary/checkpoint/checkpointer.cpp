@@ -26,8 +26,9 @@ std::chrono::steady_clock::duration seconds(double count) {
 void declare(OptionTable& table, CheckpointOptions& options) {
   const std::string section = "checkpoint";
   table.number(section, "save_every", &options.every, 0, 1e6, "seconds between checkpoints; 0 saves after every step")
+      .metavar("SECONDS")
       .transient();
-  table.flag(section, "restart", &options.restart, "start over and ignore the checkpoint of an interrupted run")
+  table.flag(section, "restart", &options.restart, "start over and discard the checkpoints of an interrupted run")
       .transient();
 }
 
@@ -118,16 +119,16 @@ std::string CheckpointFolder::interrupted_message() const {
   return fmt::format("interrupted; run the same command again to resume from {}", folder_);
 }
 
-FileCheckpoints::FileCheckpoints(const std::string& file, const std::string& config, const CheckpointOptions& options)
+FileCheckpoints::FileCheckpoints(const std::string& file, const Configuration& config, const CheckpointOptions& options)
     : path_(file + ".checkpoint"), folder_(path_, options) {
   make_folder(path_);
   lock_ = std::make_unique<FolderLock>(path_);
   remove_leftovers(fs::absolute(file).parent_path().string());
   folder_.clean();
-  folder_.on_save([config](Checkpoint& checkpoint) { checkpoint.facts["config"] = config; });
-  const Checkpoint* const interrupted = folder_.resume_point();
-  if (!interrupted) return;
-  const auto lines = differences(interrupted->facts.value("config", ""), config);
+  folder_.on_save([text = config.text](Checkpoint& checkpoint) { checkpoint.facts["config"] = text; });
+  const Checkpoint* const resume_from = folder_.resume_point();
+  if (!resume_from) return;
+  const auto lines = differences(resume_from->facts.value("config", ""), config);
   if (!lines.empty())
     input_error("{} belongs to an interrupted run with other options ({}); choose another --out or add --restart",
                 path_, fmt::join(lines, "; "));

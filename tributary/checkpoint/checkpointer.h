@@ -98,7 +98,7 @@ class CheckpointFolder : public Checkpointer {
 class FileCheckpoints {
  public:
   // `config` identifies the run. Throws an InputError with the differences if FILE.checkpoint has another config.
-  FileCheckpoints(const std::string& file, const std::string& config, const CheckpointOptions& options);
+  FileCheckpoints(const std::string& file, const Configuration& config, const CheckpointOptions& options);
   // Removes the folder if it is empty.
   ~FileCheckpoints();
   FileCheckpoints(const FileCheckpoints&) = delete;

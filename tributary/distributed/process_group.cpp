@@ -30,15 +30,18 @@ void declare(OptionTable& table, DistributedOptions& options) {
   constexpr double kShortest = 1, kLongest = 366 * 24 * 3600;
   table
       .integer("scale", "processes", &options.processes, 0, 1024,
-               "processes to start on this machine; 0 runs in this process only")
+               "processes to start on this machine; 0 or 1 runs in this process")
       .transient();
   table
-      .number("scale", "rank_patience", &options.rank_patience, kShortest, 3600,
-              "seconds without a heartbeat after which a process is considered lost")
+      .number("scale", "heartbeat_timeout", &options.heartbeat_timeout, kShortest, 3600,
+              "seconds without a heartbeat after which a process counts as lost")
+      .alias("rank_patience")
+      .metavar("SECONDS")
       .transient();
   table
       .number("scale", "rank_timeout", &options.rank_timeout, kShortest, kLongest,
-              "seconds after which a collective operation fails if a live process does not join it")
+              "seconds to wait at a collective for a process that is alive")
+      .metavar("SECONDS")
       .transient();
 }
 
@@ -118,13 +121,13 @@ class PendingSum : public Communicator::Pending {
 }  // namespace
 
 ProcessGroup::ProcessGroup(const RankInfo& rank_info, torch::Device device, const DistributedOptions& options)
-    : links_(new Links(rank_info, device, options.rank_patience)) {
+    : links_(new Links(rank_info, device, options.heartbeat_timeout)) {
   Links& links = *links_;
   std::signal(SIGPIPE, SIG_IGN);  // Gloo may write to a lost rank; that must be an error, not a silent exit
   if (device.is_cuda()) c10::impl::VirtualGuardImpl(device.type()).setDevice(device);
   try {
     if (rank_info.size > 1)
-      links.heartbeat.emplace(rank_info, options.rank_patience, connect_store(rank_info, kRendezvousTimeout));
+      links.heartbeat.emplace(rank_info, options.heartbeat_timeout, connect_store(rank_info, kRendezvousTimeout));
     links.guarded(
         [&] { links.backend = open_backend(links.store, rank_info, device, to_milliseconds(options.rank_timeout)); });
     barrier();

@@ -16,10 +16,10 @@
 namespace tributary {
 
 struct DistributedOptions {
-  int64_t processes = 0;       // to start on this machine; 0: this process only
-  double rank_patience = 20;   // seconds without a heartbeat after which a rank is lost
-  double rank_timeout = 1800;  // seconds after which a collective fails: the longest that one rank may keep the others
-                               // waiting, e.g. for an evaluation
+  int64_t processes = 0;          // to start on this machine; 0: this one only
+  double heartbeat_timeout = 20;  // seconds without a heartbeat after which a rank counts as lost
+  double rank_timeout = 1800;     // seconds after which a collective is given up: the longest that one rank may let the
+                                  // others wait, such as for an evaluation
 };
 void declare(OptionTable& table, DistributedOptions& options);
 

@@ -161,11 +161,11 @@ void declare(OptionTable& table, DigitsDemoOptions& options) {
              "domain to adapt to: handwriting, postal, textured, signs, street or all");
   table.text(section, "architecture", &options.architecture, "architecture of the sources: lenet or dtn");
   table.integer(section, "pictures", &options.pictures, 20, 1000000,
-                "training pictures per domain, and as many for testing");
+                "training pictures per domain, and as many test pictures");
   table.integer(section, "seeds", &options.seeds, 1, 1000,
-                "repetitions with different seeds; results are means and standard deviations");
-  table.flag(section, "oracle", &options.oracle, "also run the selective oracle, which uses the true labels");
-  table.integer(section, "source_epochs", &options.training.epochs, 1, 100000, "epochs of source training");
+                "repetitions; the table then shows means and standard deviations");
+  table.flag(section, "oracle", &options.oracle, "also run the selective oracle, which sees the true labels");
+  table.integer(section, "source_epochs", &options.training.epochs, 1, 100000, "passes of source training");
   declare(table, options.adapt);
 }
 

@@ -109,14 +109,15 @@ nlohmann::json relative_to_bound(double reached, double bound) {
 void declare(OptionTable& table, SpeedOptions& options) {
   const std::string section = "speed";
   table.text(section, "architecture", &options.architecture,
-             "architecture of the sources; if not given, resnet50 on a GPU and dtn on a CPU");
+             "network of every source; by default resnet50 on a GPU and dtn on a CPU");
   table.integer(section, "sources", &options.sources, 1, 64, "sources");
-  table.integer(section, "batch", &options.batch, 2, 65536, "batch size");
+  table.integer(section, "batch", &options.batch, 2, 65536, "pictures per batch");
   table.integer(section, "classes", &options.classes, 2, 65536, "classes");
   table.integer(section, "pictures", &options.pictures, 8, 1000000, "pictures in memory");
   table.integer(section, "steps", &options.steps, 0, 100000,
                 "training steps per measurement; 0 takes 50 on a GPU and 5 on a CPU");
-  table.text(section, "jpegs", &options.jpegs, "folder of JPEGs for timing the decoder; generated ones if not given");
+  table.text(section, "jpegs", &options.jpegs, "folder of JPEGs to time decoding with; by default generated ones")
+      .metavar("FOLDER");
   declare(table, section, options.precision);
 }
 

@@ -1,4 +1,4 @@
-// One function a method that ours is compared with; each is in the file of its name.
+// The entries of the methods in the registry; each function is in the folder of its method.
 #pragma once
 
 #include "tributary/methods/registry.h"
@@ -13,5 +13,6 @@ MethodEntry ma_method();
 MethodEntry decision_method();
 MethodEntry caida_method();
 MethodEntry nrc_method();
+MethodEntry selective_method();
 
 }  // namespace tributary

@@ -1,47 +1,52 @@
-// The methods that ours is compared with, by name.
+// All methods, by name.
 //
-// A method is a file beside this one with a class that implements `Method`, usually a `LearnedMethod`, a function that
-// describes it, and that function's line in `compared_methods`.
+// A method is a folder beside this file with a class that implements `Method`, usually a `LearnedMethod`, a function
+// that describes it as a `MethodEntry`, and the name of that function in registry.cpp.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tributary/methods/learner.h"
+#include "tributary/methods/method_options.h"
 
 namespace tributary {
-
-// What all of them take from the command line. Zero is the method's own choice.
-struct BaselineOptions {
-  uint64_t seed = 0;
-  std::string benchmark;  // whose hyper-parameters to take; empty: by the kind of pictures
-  int64_t epochs = 0, batch = 0;
-  double rate_backbone = 0, rate_bottleneck = 0;
-  Augmentation augmentation;
-  Precision precision = Precision::kAuto;
-  bool cuda_graph = true;
-
-  double backbone_rate(double own) const { return rate_backbone > 0 ? rate_backbone : own; }
-  double bottleneck_rate(double own) const { return rate_bottleneck > 0 ? rate_bottleneck : own; }
-  // A schedule of so many passes in batches of so many pictures, unless told otherwise.
-  TrainingSchedule schedule(const Ensemble& ensemble, int64_t own_batch, int64_t own_epochs) const;
-};
 
 // Whether the sources were made for photographs, else for digits.
 bool for_photographs(const Ensemble& ensemble);
 
-struct MethodEntry {
-  std::string name;     // on the command line
-  std::string title;    // in the paper's tables
-  std::string summary;  // one line
-  // Declares the options that only this method has; they may be set until `make`.
-  std::function<void(OptionTable&)> declare;
-  std::function<std::unique_ptr<Method>(const BaselineOptions&)> make;
+// A variant of a method that sees the target's labels. It shows the best that the method could do.
+struct OracleEntry {
+  std::string name;   // in run folders: "selective-oracle"
+  std::string title;  // in reports
+  std::string row;    // in tables of results
+  std::function<std::unique_ptr<Method>(const MethodOptions&, const Labels&)> make;
 };
 
-// In the paper's order. Each call makes entries with options of their own.
-std::vector<MethodEntry> compared_methods();
+struct MethodEntry {
+  std::string name;     // on the command line
+  std::string title;    // in reports
+  std::string summary;  // one line
+  // Declares the method's own options. They may be set until `make`.
+  std::function<void(OptionTable&)> declare;
+  // Makes the method. Unset common options take the method's defaults.
+  std::function<std::unique_ptr<Method>(const MethodOptions&)> make;
+
+  std::string row = {};  // in the paper's tables; empty: the title
+  // Options that set how long the method trains.
+  std::vector<std::string> length_options = {"epochs"};
+  // Applies the presets that the options name, to the method's own and the common options, before other values are
+  // applied. May be empty.
+  std::function<void(const OptionTable&, MethodOptions&)> apply_presets = {};
+  // Resolves the method's own options after all values were applied. May be empty.
+  std::function<void()> resolve = {};
+  std::optional<OracleEntry> oracle = {};
+};
+
+// In the order of the paper's tables. Each call makes entries with options of their own.
+std::vector<MethodEntry> registered_methods();
 
 }  // namespace tributary

@@ -96,7 +96,7 @@ void apply_metadata(const SafetensorsMetadata& metadata, const std::string& file
     return value(key);
   };
   if (options.mean.empty() && !value("mean").empty()) options.mean = numbers("mean", "--mean", false);
-  if (options.deviation.empty() && !value("std").empty()) options.deviation = numbers("std", "--deviation", true);
+  if (options.deviation.empty() && !value("std").empty()) options.deviation = numbers("std", "--std", true);
   const std::string stride = value("stride");
   if (options.stride == StrideChoice::kAuto && stride == "1x1") options.stride = StrideChoice::kIn1x1;
   const std::string size = value("input_size");
@@ -157,27 +157,34 @@ bool may_be_missing(const std::string& name) {
 
 void declare_network(OptionTable& table, ImportOptions& options) {
   const std::string section = "model";
-  table.text(section, "architecture", &options.architecture, "architecture; detected from the weights if not given");
-  table.integer(section, "size", &options.size, 0, 4096,
-                "height and width of the network's input in pixels; 0 takes the architecture's default");
-  table.integer(section, "resize", &options.resize, 0, 4096,
-                "height and width to resize pictures to before the crop; 0 takes 8/7 of the size for photographs");
+  table.text(section, "architecture", &options.architecture,
+             "network; by default recognised by the names and shapes of the weights");
+  table.integer(section, "size", &options.size, 0, 4096, "side of the network's input; 0 takes the network's default")
+      .metavar("PIXELS");
+  table
+      .integer(section, "resize", &options.resize, 0, 4096,
+               "side that pictures are resized to before they are cropped; 0 takes 8/7 of --size for photographs")
+      .metavar("PIXELS");
   table.choice(section, "aspect", &options.aspect, {{"stretch", Aspect::kStretch}, {"keep", Aspect::kKeep}},
-               "resize both sides (stretch), or the shorter side followed by a centre crop (keep)");
-  table.text(section, "mean", &options.mean, "mean per channel, as in 0.485,0.456,0.406");
-  table.text(section, "deviation", &options.deviation, "standard deviation per channel");
+               "stretch pictures to a square, or resize the shorter side and take the centre crop");
+  table.text(section, "mean", &options.mean, "mean per channel, as in 0.485,0.456,0.406").metavar("NUMBERS");
+  table.text(section, "std", &options.deviation, "standard deviation per channel")
+      .metavar("NUMBERS")
+      .alias("deviation");
   table.choice(section, "stride", &options.stride,
                {{"auto", StrideChoice::kAuto}, {"3x3", StrideChoice::kIn3x3}, {"1x1", StrideChoice::kIn1x1}},
-               "convolution of a bottleneck block that has the stride; 1x1 for weights from Caffe or Keras");
+               "convolution of a residual block that has the stride; 1x1 for weights from Caffe or Keras");
 }
 
 void declare(OptionTable& table, ImportOptions& options) {
   declare_network(table, options);
   const std::string section = "model";
-  table.text(section, "classes", &options.classes,
-             "text file with one class name per line, for weights without class names");
-  table.flag(section, "ignore_extra", &options.ignore_extra, "accept tensors that the network does not have");
-  table.flag(section, "trust", &options.trust, "load TorchScript files, which are code").transient();
+  table
+      .text(section, "classes", &options.classes,
+            "text file with class names, one per line, for weights that come without")
+      .metavar("FILE");
+  table.flag(section, "ignore_extra", &options.ignore_extra, "ignore tensors that the network does not have");
+  table.flag(section, "trust", &options.trust, "load TorchScript files, which can run code").transient();
   table.text(section, "last_layer", &options.last_layer,
              "last linear layer of a TorchScript module without the methods features and classify");
 }
@@ -197,9 +204,9 @@ void apply_preprocessing(const ImportOptions& options, const Architecture& netwo
   info.preprocessing.keep_aspect = options.aspect == Aspect::kKeep;
   info.normalisation = network.normalisation;
   if (!options.mean.empty()) info.normalisation.mean = three_numbers(options.mean, "--mean");
-  if (!options.deviation.empty()) info.normalisation.deviation = three_numbers(options.deviation, "--deviation");
+  if (!options.deviation.empty()) info.normalisation.deviation = three_numbers(options.deviation, "--std");
   for (const double value : info.normalisation.deviation)
-    if (!(value > 0)) input_error("--deviation {}: every channel needs a positive deviation", options.deviation);
+    if (!(value > 0)) input_error("--std {}: every channel needs a positive one", options.deviation);
   info.first_stride = options.stride == StrideChoice::kIn1x1 ? FirstStride::kIn1x1 : FirstStride::kIn3x3;
   info.bottleneck_dropout = network.bottleneck_dropout;
 }

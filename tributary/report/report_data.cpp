@@ -47,9 +47,11 @@ nlohmann::json configuration(const toml::table& config) {
 }
 
 std::string title_of(const std::string& method) {
-  for (const MethodEntry& entry : compared_methods())
+  for (const MethodEntry& entry : registered_methods()) {
     if (entry.name == method) return entry.title;
-  return method == "selective-oracle" ? "Selective oracle" : "Selective self-training";
+    if (entry.oracle && entry.oracle->name == method) return entry.oracle->title;
+  }
+  return method;
 }
 
 nlohmann::json sources_of(const History& history, const toml::table& config) {
@@ -105,13 +107,14 @@ Tensor truth_of(const ReportSubject& subject, const History& history) {
 
 void declare(OptionTable& table, ReportOptions& options) {
   const std::string section = "report";
-  table.integer(section, "points", &options.points, 2, 1000000, "pictures in the t-SNE embedding").transient();
+  table.integer(section, "points", &options.points, 2, 1000000, "pictures in the feature plot (t-SNE)").transient();
   table
       .integer(section, "embedded_rounds", &options.embedded_rounds, 0, 1000,
-               "rounds with a t-SNE embedding, including the first and the last; 0: none")
+               "rounds in the feature plot, with the first and the last; 0: no plot")
       .transient();
-  table.flag(section, "all_points", &options.all_points, "also embed all pictures of the last round").transient();
-  table.integer(section, "gallery", &options.gallery, 0, 10000, "pictures per section of the gallery").transient();
+  table.flag(section, "all_points", &options.all_points, "also plot the features of all pictures in the last round")
+      .transient();
+  table.integer(section, "gallery", &options.gallery, 0, 10000, "pictures per group in the gallery").transient();
 }
 
 namespace {

@@ -26,11 +26,11 @@ class LiveReport : public Observer {
 
 void declare(OptionTable& table, RunOutputOptions& options) {
   const std::string section = "report";
-  table.flag(section, "history", &options.history, "keep what a report needs of every round").transient();
-  table.flag(section, "report", &options.page, "write report.html at the end; needs the history").transient();
-  table.flag(section, "live", &options.live, "write report.html after every round, too; the page loads itself anew")
+  table.flag(section, "history", &options.history, "store the data of every round that a report needs").transient();
+  table.flag(section, "report", &options.page, "write report.html at the end; needs --history").transient();
+  table.flag(section, "live", &options.live, "write report.html after every round; the page reloads itself")
       .transient();
-  table.flag(section, "tensorboard", &options.tensorboard, "write curves for TensorBoard into the run's folder")
+  table.flag(section, "tensorboard", &options.tensorboard, "write a TensorBoard event file to the run folder")
       .transient();
   declare(table, options.report);
 }

@@ -51,12 +51,14 @@ Tensor moved(const Tensor& pixels, const Tensor& maps) {
 }  // namespace
 
 void declare(OptionTable& table, const std::string& section, Augmentation& augmentation) {
-  table.integer(section, "augment_shift", &augmentation.shift, 0, 512, "random shift of training pictures, pixels");
+  table.integer(section, "augment_shift", &augmentation.shift, 0, 512, "random shift of training pictures, pixels")
+      .metavar("PIXELS");
   table.number(section, "augment_flip", &augmentation.flip, -1, 1,
                "probability of a mirror image; -1 takes 0.5 for photographs and 0 for digits");
   table.number(section, "augment_grey", &augmentation.grey, -1, 1,
                "probability of a grey picture; -1 takes 0.1 for photographs in adaptation, else 0");
-  table.number(section, "augment_rotation", &augmentation.rotation, 0, 180, "largest random rotation, degrees");
+  table.number(section, "augment_rotation", &augmentation.rotation, 0, 180, "largest random rotation, degrees")
+      .metavar("DEGREES");
 }
 
 Augmentation resolve_defaults(const Augmentation& augmentation, const Architecture& network, bool adapting) {

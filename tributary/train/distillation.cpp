@@ -119,15 +119,15 @@ void declare(OptionTable& table, DistillationOptions& options) {
   table.integer(section, "epochs", &options.epochs, 0, 100000,
                 "passes over the pictures; 0 takes 15 for photographs and 30 for digits");
   table.integer(section, "batch", &options.batch, 0, 65536,
-                "pictures a batch; 0 takes 32 for photographs and 64 for digits");
+                "pictures per batch; 0 takes 32 for photographs and 64 for digits");
   table.number(section, "rate", &options.rate, 0, 10, "learning rate");
   table.number(section, "backbone_factor", &options.backbone_factor, 0, 1,
-               "share of it for the backbone; 0.1 is gentle with good first weights");
+               "factor of the learning rate for the backbone; 0.1 suits good initial weights");
   table.choice(section, "labels", &options.labels, {{"hard", TeacherLabels::kHard}, {"soft", TeacherLabels::kSoft}},
-               "learn the mixture's classes or its probabilities");
-  table.number(section, "temperature", &options.temperature, 0.01, 100, "of soft labels");
+               "learn the classes or the probabilities of the mixture");
+  table.number(section, "temperature", &options.temperature, 0.01, 100, "temperature of soft labels");
   table.choice(section, "view", &options.view, {{"batch", TeacherView::kBatch}, {"test", TeacherView::kTest}},
-               "ask the mixture about every changed picture, or once about the unchanged ones, which is faster");
+               "label every augmented batch, or label the unaugmented pictures once, which is faster");
   declare(table, section, options.sgd);
   declare(table, section, options.augmentation);
 }

@@ -92,7 +92,7 @@ class SourceTask : public TrainingTask {
 void declare(OptionTable& table, SourceTrainingOptions& options) {
   const std::string section = "train";
   table.integer(section, "epochs", &options.epochs, 1, 100000, "passes over the training pictures");
-  table.integer(section, "batch", &options.batch, 2, 65536, "pictures a batch");
+  table.integer(section, "batch", &options.batch, 2, 65536, "pictures per batch");
   table.number(section, "label_smoothing", &options.label_smoothing, 0, 0.99,
                "share of a label that goes to all classes");
   table.number(section, "rate_backbone", &options.rate_backbone, 0, 10,
@@ -100,11 +100,13 @@ void declare(OptionTable& table, SourceTrainingOptions& options) {
   table.number(section, "rate_head", &options.rate_head, 0, 10, "learning rate of bottleneck and classifier");
   declare(table, section, options.sgd);
   table.choice(section, "wn_init", &options.classifier_init, {{"uniform", Start::kDefault}, {"xavier", Start::kXavier}},
-               "first weights of the classifier");
-  table.choice(section, "checkpoint", &options.keep, {{"best", KeptIterate::kBest}, {"last", KeptIterate::kLast}},
-               "which iterate to keep: the best on the validation split, or the last");
+               "initial weights of the classifier");
+  table
+      .choice(section, "keep", &options.keep, {{"best", KeptIterate::kBest}, {"last", KeptIterate::kLast}},
+              "iterate to keep: the best on the validation split, or the last")
+      .alias("checkpoint");
   table.number(section, "train_share", &options.train_share, 0.01, 0.99,
-               "share of the pictures that trains where no validation set is given");
+               "share of the pictures to train on if there is no validation set");
   table.flag(section, "full", &options.full, "train on all pictures and still validate on the rest of the split");
   declare(table, section, options.augmentation);
   declare(table, section, options.precision);

@@ -1,4 +1,4 @@
-// The two halves of a step of BAIT (spec 03), apart from the method's schedule, so that each can be looked at alone.
+// The two halves of a step of BAIT, apart from the method's schedule, so that each can be looked at alone.
 #pragma once
 
 #include "tributary/methods/bait/casting.h"

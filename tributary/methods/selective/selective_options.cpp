@@ -1,8 +1,7 @@
 #include "tributary/methods/selective/selective_options.h"
 
-#include <limits>
-
 #include "tributary/base/error.h"
+#include "tributary/benchmarks/hyper_parameters.h"
 
 namespace tributary {
 namespace {
@@ -13,37 +12,19 @@ Variant parse_variant(const std::string& name) {
   if (name == "recommended") return Variant::kRecommended;
   if (name == "paper") return Variant::kPaper;
   if (name == "code") return Variant::kCode;
-  input_error("--reading {}: choose one of recommended, paper, code", name);
+  input_error("--variant {}: choose one of recommended, paper, code", name);
 }
-
-struct BenchmarkRow {
-  const char* name;
-  int64_t batch, rounds;
-  double lambda_ce, lambda_alpha;
-};
-
-constexpr BenchmarkRow kBenchmarks[] = {
-    {"digit-five", 64, 20, 0.2, 0.5},          {"office-31", 32, 20, 0.1, 0.6},
-    {"office-home/art", 32, 10, 0.2, 0.7},     {"office-home/clipart", 32, 10, 0.2, 0.7},
-    {"office-home/real", 32, 10, 0.2, 0.4},    {"office-home/product", 32, 10, 0.2, 0.3},
-    {"domainnet/clipart", 32, 10, 0.2, 0.5},   {"domainnet/painting", 32, 10, 0.2, 0.5},
-    {"domainnet/infograph", 32, 10, 0.2, 0.7}, {"domainnet/real", 32, 10, 0.2, 0.7},
-    {"domainnet/sketch", 32, 10, 0.2, 0.7},    {"domainnet/quickdraw", 32, 10, 0.2, 1.0},
-};
 
 void declare_training(OptionTable& table, SelectiveOptions& options) {
   const std::string section = "adapt";
-  table.integer(section, "rounds", &options.rounds, 1, 10000, "outer iterations T");
-  table.integer(section, "batch", &options.batch, 2, 65536, "pictures a batch");
-  table.integer(section, "inner_epochs", &options.inner_epochs, 1, 10000, "passes over the longer set in a round (T4)");
+  table.integer(section, "rounds", &options.rounds, 1, 10000, "rounds of labelling and training, T in the paper");
+  table.integer(section, "inner_epochs", &options.inner_epochs, 1, 10000,
+                "passes over the larger of the confident and unconfident set per round (T4)");
   table.number(section, "lambda_alpha", &options.lambda_alpha, 0, 100,
                "share of the mean confidence that makes a sample confident at the start (N3)");
   table.number(section, "lambda_ce", &options.lambda_ce, 0, kLargest, "weight of the cross-entropy (N3)");
   table.number(section, "lambda_im", &options.lambda_im, 0, kLargest, "weight of information maximisation");
   table.number(section, "lambda_adv", &options.lambda_adv, 0, kLargest, "weight of the adversarial loss");
-  table.number(section, "rate_backbone", &options.rate_backbone, 0, 10,
-               "learning rate of the backbones; 0 takes the architecture's own (T5)");
-  table.number(section, "rate_bottleneck", &options.rate_bottleneck, 0, 10, "learning rate of the bottlenecks (T5)");
   table.choice(section, "schedule", &options.schedule,
                {{"decay", RateSchedule::kDecay}, {"constant", RateSchedule::kConstant}},
                "learning rate within a round: (1 + 10 i/I)^-0.75, or constant (T6)");
@@ -58,14 +39,11 @@ void declare_training(OptionTable& table, SelectiveOptions& options) {
                "confident side of the alignment: the confident batch; with its mixtures (T3)");
   table.choice(section, "pairing", &options.pairing,
                {{"independent", LoaderPairing::kIndependent}, {"paired", LoaderPairing::kPaired}},
-               "the confident and the unconfident loader start over each on its own, or both when one ends (D2)");
-  table.number(section, "least_batch", &options.least_batch, 0, 1,
-               "share of a batch below which the last one of a sweep is left out, because BatchNorm is misled by a few "
-               "pictures; at least 2 are needed");
-  declare(table, section, options.augmentation);
-  declare(table, section, options.precision);
-  table.flag(section, "record", &options.cuda_graph,
-             "record a step on the GPU and repeat it, instead of launching it anew");
+               "restart the confident and the unconfident loader independently, or both when one ends (D2)");
+  table.number(
+      section, "least_batch", &options.least_batch, 0, 1,
+      "drop the last batch of a pass if it is smaller than this share of --batch, because BatchNorm needs more than "
+      "a few pictures; at least 2 are needed");
 }
 
 void declare_labelling(OptionTable& table, SelectiveOptions& options) {
@@ -75,11 +53,11 @@ void declare_labelling(OptionTable& table, SelectiveOptions& options) {
                {{"logits", MixtureSpace::kLogits}, {"probabilities", MixtureSpace::kProbabilities}},
                "space in which sources are mixed (W1)");
   table.choice(section, "weight_scale", &weights.scale, {{"free", WeightScale::kFree}, {"fixed", WeightScale::kFixed}},
-               "let the weights' sum grow, or hold it at m (W2)");
+               "let the sum of the weights grow, or hold it at m (W2)");
   table.choice(section, "weight_start", &weights.start,
-               {{"uniform", WeightStart::kUniform}, {"normal", WeightStart::kNormal}}, "first weights (W3)");
-  table.flag(section, "weight_restart", &weights.restart, "learn the weights from the start in every round (W3)");
-  table.integer(section, "weight_steps", &weights.steps, 0, 1000000, "gradient steps for the weights, a round (W4)");
+               {{"uniform", WeightStart::kUniform}, {"normal", WeightStart::kNormal}}, "initial weights (W3)");
+  table.flag(section, "weight_restart", &weights.restart, "restart the weights in every round (W3)");
+  table.integer(section, "weight_steps", &weights.steps, 0, 1000000, "gradient steps for the weights per round (W4)");
   table.number(section, "weight_rate", &weights.rate, 0, 100, "learning rate of the weights");
   table.number(section, "marginal_epsilon", &weights.marginal_epsilon, 0, 0.1,
                "added in the logarithm of the marginal entropy (W5)");
@@ -96,7 +74,7 @@ void declare_labelling(OptionTable& table, SelectiveOptions& options) {
   table.choice(section, "empty_class", &options.prototypes.empty,
                {{"weighted", EmptyClass::kWeighted}, {"zero", EmptyClass::kZero}},
                "prototype of a class without samples: mean weighted by the predictions, or zero (Q4)");
-  table.flag(section, "denoise", &options.denoise, "multiply the mixture with the prototypes' opinion (Eq. 9)");
+  table.flag(section, "denoise", &options.denoise, "multiply the mixture with the prototype scores (Eq. 9)");
   table.choice(section, "growth", &options.growth, {{"paper", Growth::kPaper}, {"code", Growth::kCode}},
                "size of the confident set: up to all samples, or up to just below (N1)");
   table.choice(section, "threshold", &options.threshold,
@@ -107,18 +85,18 @@ void declare_alignment(OptionTable& table, AlignmentOptions& options) {
   const std::string section = "adapt";
   table.choice(section, "discriminator_output", &options.output,
                {{"sigmoid", DiscriminatorOutput::kSigmoid}, {"double-sigmoid", DiscriminatorOutput::kDoubleSigmoid}},
-               "what the discriminator's loss is taken of (A1)");
+               "input of the discriminator's loss (A1)");
   table.choice(section, "feature_objective", &options.objective,
                {{"swapped", FeatureObjective::kSwapped}, {"minimax", FeatureObjective::kMinimax}},
                "the features' adversarial loss (A2)");
   table.choice(section, "alternation", &options.alternation,
                {{"alternate", Alternation::kAlternate}, {"simultaneous", Alternation::kSimultaneous}},
-               "features against the discriminator after or before its step (A3)");
+               "update the features after or before the discriminator's step (A3)");
   table.choice(section, "adversarial_copies", &options.copies,
                {{"once", AdversarialCopies::kOnce},
                 {"every", AdversarialCopies::kEvery},
                 {"descending", AdversarialCopies::kDescending}},
-               "how often the adversarial loss counts for source j: 1, m or m - j (A4)");
+               "how many times the adversarial loss counts for source j: 1, m or m - j (A4)");
   table.flag(section, "discriminator_leak", &options.leak, "let the discriminator's own loss reach the features (A5)");
   table.number(section, "discriminator_rate", &options.rate, 0, 10, "learning rate of the discriminator (A6)");
   table.number(section, "discriminator_momentum", &options.momentum, 0, 0.9999, "momentum of the discriminator (A6)");
@@ -166,18 +144,17 @@ void apply_variant(SelectiveOptions& options, Variant variant) {
 }
 
 void apply_benchmark(SelectiveOptions& options, const std::string& name) {
-  std::string known;
-  for (const BenchmarkRow& row : kBenchmarks) {
-    if (name == row.name) {
-      options.batch = row.batch;
-      options.rounds = row.rounds;
-      options.lambda_ce = row.lambda_ce;
-      options.lambda_alpha = row.lambda_alpha;
-      return;
-    }
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
-  }
-  input_error("--benchmark {}: the paper has no such row; choose one of: {}", name, known);
+  const HyperParameters paper = paper_hyper_parameters(name);
+  options.batch = paper.batch;
+  options.rounds = paper.rounds;
+  options.lambda_ce = paper.lambda_ce;
+  options.lambda_alpha = paper.lambda_alpha;
+}
+
+void apply_presets(const OptionTable& table, SelectiveOptions& options) {
+  if (const auto variant = table.given("variant")) apply_variant(options, parse_variant(*variant));
+  if (const auto benchmark = table.given("benchmark"); benchmark && !benchmark->empty())
+    apply_benchmark(options, *benchmark);
 }
 
 void apply_ablations(SelectiveOptions& options) {
@@ -198,24 +175,26 @@ void apply_ablations(SelectiveOptions& options) {
   }
 }
 
-void declare(OptionTable& table, SelectiveOptions& options) {
-  table.integer("", "seed", &options.seed, 0, std::numeric_limits<int64_t>::max(), "seed of every random number");
-  table.choice("adapt", "reading", &options.variant,
-               {{"recommended", Variant::kRecommended}, {"paper", Variant::kPaper}, {"code", Variant::kCode}},
-               "where the paper and its released code differ: the sound choice of each, or one of them throughout");
-  table.text("adapt", "benchmark", &options.benchmark,
-             "start from the paper's hyper-parameters for a benchmark, such as digit-five or office-home/art");
+void declare_selective(OptionTable& table, SelectiveOptions& options) {
+  table
+      .choice("adapt", "variant", &options.variant,
+              {{"recommended", Variant::kRecommended}, {"paper", Variant::kPaper}, {"code", Variant::kCode}},
+              "where the paper and its released code differ: follow the paper, the code, or the better choice of each")
+      .alias("reading");
   table.texts("adapt", "ablations", &options.ablations,
-              "leave a part out: weights, denoise, information, alignment or mixup; may be given several times");
+              "part to leave out: weights, denoise, information, alignment or mixup; repeatable");
   declare_training(table, options);
   declare_labelling(table, options);
   declare_alignment(table, options.alignment);
 }
 
+void declare(OptionTable& table, SelectiveOptions& options) {
+  declare(table, static_cast<MethodOptions&>(options));
+  declare_selective(table, options);
+}
+
 void resolve_options(OptionTable& table, SelectiveOptions& options) {
-  if (const auto variant = table.given("reading")) apply_variant(options, parse_variant(*variant));
-  if (const auto benchmark = table.given("benchmark"); benchmark && !benchmark->empty())
-    apply_benchmark(options, *benchmark);
+  apply_presets(table, options);
   table.apply_toml();
   table.apply_flags();
   apply_ablations(options);

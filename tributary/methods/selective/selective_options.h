@@ -8,9 +8,7 @@
 #include "tributary/adapt/alignment.h"
 #include "tributary/adapt/prototypes.h"
 #include "tributary/adapt/selection.h"
-#include "tributary/base/options.h"
-#include "tributary/train/augmentation.h"
-#include "tributary/train/precision.h"
+#include "tributary/methods/method_options.h"
 #include "tributary/train/sgd.h"
 
 namespace tributary {
@@ -22,18 +20,19 @@ enum class AdversarialSet { kClean, kMixed };        // T3: x_l against x_u; x_l
 enum class LoaderPairing { kIndependent, kPaired };  // D2: each loader restarts on its own, or both together
 enum class FirstLabels { kOwn, kMixture };           // Q3: labels of the first prototypes
 
-struct SelectiveOptions {
+struct SelectiveOptions : MethodOptions {
+  SelectiveOptions() {
+    batch = 64;
+    rate_bottleneck = 1e-2;
+  }
+
   Variant variant = Variant::kRecommended;
-  int64_t seed = 0;
-  int64_t rounds = 20;  // T
-  int64_t batch = 64;
+  int64_t rounds = 20;        // T
   int64_t inner_epochs = 3;   // T4
   double lambda_alpha = 0.5;  // N3
   double lambda_ce = 0.2;
   double lambda_im = 1;
   double lambda_adv = 1;
-  double rate_backbone = 0;  // T5; 0: the architecture's own
-  double rate_bottleneck = 1e-2;
   RateSchedule schedule = RateSchedule::kDecay;
   SgdOptions sgd;
   bool mixup = true;    // ablation (e)
@@ -48,27 +47,27 @@ struct SelectiveOptions {
   AggregationOptions aggregation;
   PrototypeOptions prototypes;
   AlignmentOptions alignment;
-  Augmentation augmentation;
-  Precision precision = Precision::kAuto;
-  bool cuda_graph = true;  // repeat recorded steps on a GPU
   std::vector<std::string> ablations;
-  std::string benchmark;  // takes its rows of the paper's table of hyper-parameters
 };
 
-// Sets what the paper, or its released code, says otherwise than the recommended defaults.
+// Sets the choices in which the paper, or its released code, differs from the recommended defaults.
 void apply_variant(SelectiveOptions& options, Variant variant);
 
-// The paper's hyper-parameters (docs/method.md, Benchmarks and hyper-parameters) by "benchmark" or "benchmark/target".
+// Sets the paper's hyper-parameters for "benchmark" or "benchmark/target" (benchmarks/hyper_parameters.h).
 void apply_benchmark(SelectiveOptions& options, const std::string& name);
+
+// Applies the variant and the benchmark that the table was given.
+void apply_presets(const OptionTable& table, SelectiveOptions& options);
 
 // Switches parts off by the names of the paper's ablations: weights, denoise, information, alignment, mixup.
 void apply_ablations(SelectiveOptions& options);
 
-// Declares every field in the section [adapt].
+// Declares the method's own fields, without the common ones, in the section [adapt].
+void declare_selective(OptionTable& table, SelectiveOptions& options);
+// Declares every field.
 void declare(OptionTable& table, SelectiveOptions& options);
 
-// Settles declared options from what was read: first the reading and the benchmark, then the TOML, then the flags, then
-// the ablations.
+// Resolves the declared options: presets first, then the TOML file, the flags and the ablations.
 void resolve_options(OptionTable& table, SelectiveOptions& options);
 
 }  // namespace tributary

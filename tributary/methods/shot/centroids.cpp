@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnreachable = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -29,7 +29,7 @@ Tensor centroids(const Tensor& rows, const Tensor& weights) {
 Tensor cosine_distances(const Tensor& rows, const Tensor& centroids) {
   const Tensor length = centroids.norm(2, {1});
   const Tensor cosine = rows.matmul(centroids.t()) / (rows.norm(2, {1}, true) * length);
-  return at::where(length > 0, 1 - cosine, torch::full({}, kInfinity, cosine.options()));
+  return at::where(length > 0, 1 - cosine, torch::full({}, kUnreachable, cosine.options()));
 }
 
 Tensor class_counts(const Tensor& labels, int64_t classes) {
@@ -37,7 +37,7 @@ Tensor class_counts(const Tensor& labels, int64_t classes) {
 }
 
 Tensor nearest_live(const Tensor& distances, const Tensor& members) {
-  return distances.masked_fill((members <= 0).unsqueeze(0), kInfinity).argmin(1);
+  return distances.masked_fill((members <= 0).unsqueeze(0), kUnreachable).argmin(1);
 }
 
 Tensor centroid_labels(const Tensor& rows, const Tensor& probabilities) {
