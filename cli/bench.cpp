@@ -4,13 +4,13 @@
 #include <sstream>
 
 #include "cli/bench_tables.h"
-#include "cli/distributed_session.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/experiments/speed.h"
 #include "tributary/launch/rank_info.h"
+#include "tributary/run/distributed_session.h"
 #include "tributary/terminal/table.h"
 
 namespace tributary::cli {

@@ -2,16 +2,12 @@
 
 #include <ATen/Parallel.h>
 
-#include <filesystem>
 #include <iostream>
 
 #include "cli/command.h"
-#include "cli/distributed_session.h"
-#include "tributary/artefacts/run_folder.h"
-#include "tributary/base/error.h"
 #include "tributary/base/memory.h"
 #include "tributary/base/text.h"
-#include "tributary/model_io/model_file.h"
+#include "tributary/run/distributed_session.h"
 
 namespace tributary::cli {
 
@@ -79,8 +75,13 @@ void DataOptions::declare(OptionTable& table) {
 }
 
 LoadOptions DataOptions::for_preprocessing(const Preprocessing& preprocessing, int64_t threads) const {
-  LoadOptions options;
+  LoadOptions options = load_options(threads);
   options.preprocessing = preprocessing;
+  return options;
+}
+
+LoadOptions DataOptions::load_options(int64_t threads) const {
+  LoadOptions options;
   options.threads = static_cast<int>(threads);
   options.root = root;
   options.max_bad_share = max_skipped;
@@ -95,34 +96,6 @@ void report_skipped(const std::string& command, const std::vector<SkippedPicture
   for (size_t i = 0; i < skipped.size(); ++i)
     std::cerr << fmt::format("tributary {}: skipped {}: {} ({} of {} pictures)\n", command, skipped[i].path,
                              skipped[i].reason, thousands(static_cast<int64_t>(i) + 1), thousands(total));
-}
-
-void report_memory_retry(const std::string& command, int64_t micro_batch) {
-  std::cerr << fmt::format("tributary {}: out of GPU memory; retrying with micro-batches of {}\n", command,
-                           micro_batch);
-}
-
-Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule, const ImportOptions& options) {
-  Ensemble ensemble =
-      paths.size() == 1 ? load_ensemble(model_path(paths.front()), options) : load_sources(paths, options);
-  if (rule.empty()) return ensemble;
-  for (const auto& [name, combination] : combination_names()) {
-    if (name != rule) continue;
-    const bool weighted =
-        combination == Combination::kWeightedLogits || combination == Combination::kWeightedProbabilities;
-    if (weighted && !ensemble.mixture.weights.defined())
-      input_error("--rule {}: these models have no weights; only an adapted mixture has", rule);
-    ensemble.mixture.rule = combination;
-    return ensemble;
-  }
-  input_error("--rule {}: choose one of mean_prob, mean_logit, vote, weighted_logits, weighted_probabilities", rule);
-}
-
-std::string domain_of(const std::string& path) {
-  std::filesystem::path given = std::filesystem::absolute(path).lexically_normal();
-  if (!given.has_filename()) given = given.parent_path();
-  if (!std::filesystem::is_directory(path) && given.has_parent_path()) given = given.parent_path();
-  return given.filename().string();
 }
 
 bool is_terminal() {

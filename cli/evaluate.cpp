@@ -6,6 +6,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/text.h"
 #include "tributary/eval/metrics.h"
+#include "tributary/run/models.h"
 #include "tributary/terminal/table.h"
 #include "tributary/train/evaluate.h"
 

@@ -9,6 +9,7 @@
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
 #include "tributary/model_io/export.h"
+#include "tributary/run/models.h"
 
 namespace tributary::cli {
 namespace {

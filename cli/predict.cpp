@@ -5,6 +5,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
+#include "tributary/run/models.h"
 #include "tributary/run/predictions.h"
 #include "tributary/train/evaluate.h"
 

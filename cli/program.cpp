@@ -6,7 +6,6 @@
 #include <iostream>
 
 #include "cli/command.h"
-#include "cli/distributed_session.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/message.h"
@@ -15,6 +14,7 @@
 #include "tributary/device/device.h"
 #include "tributary/distributed/heartbeat.h"
 #include "tributary/launch/launcher.h"
+#include "tributary/run/distributed_session.h"
 #include "tributary/version.h"
 
 namespace {
@@ -28,7 +28,7 @@ int complain(const std::string& who, const std::string& what, int code) {
 
 // How a command that did not go well ends. Of several processes one speaks, and the others hear of it.
 int ended(const cli::Command& command, const std::string& what, int code) {
-  const cli::DistributedSession* const session = command.session();
+  const DistributedSession* const session = command.session();
   if (session) session->fail(what);
   return session && !session->speaks() ? code : complain(command.name(), what, code);
 }
@@ -37,7 +37,7 @@ int run(cli::Command& command) {
   try {
     command.run();
     return 0;
-  } catch (const cli::ExitWith& others) {
+  } catch (const ExitWith& others) {
     return others.code;
   } catch (const Interrupted& interrupted) {  // all processes at once
     if (command.session() && !command.session()->speaks()) return interrupted.exit_code();

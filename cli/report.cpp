@@ -8,6 +8,7 @@
 #include "tributary/base/text.h"
 #include "tributary/report/figure.h"
 #include "tributary/report/report_page.h"
+#include "tributary/run/models.h"
 
 namespace tributary::cli {
 namespace {

@@ -47,19 +47,12 @@ MethodOptions MethodChoice::common() const {
   return common;
 }
 
-std::unique_ptr<Method> MethodChoice::make() const {
-  return entry().make(common());
-}
-
-const OracleEntry& MethodChoice::oracle() const {
+void MethodChoice::require_oracle() const {
+  if (entry().oracle) return;
+  std::string names;
   for (const MethodEntry& other : methods_)
-    if (other.oracle && !entry().oracle)
-      input_error("--oracle-labels belongs to --method {}; {} has no oracle", other.name, name_);
-  return *entry().oracle;
-}
-
-std::unique_ptr<Method> MethodChoice::make_oracle(const Labels& labels) const {
-  return oracle().make(common(), labels);
+    if (other.oracle) names += (names.empty() ? "" : ", ") + other.name;
+  input_error("--oracle-labels belongs to --method {}; {} has no oracle", names, name_);
 }
 
 }  // namespace tributary

@@ -18,15 +18,15 @@ class MethodChoice {
 
   const std::string& name() const { return name_; }
   int64_t batch() const { return common_.batch; }
-  std::unique_ptr<Method> make() const;
-  // The variant that sees the target's labels. InputError if the method has none.
-  const OracleEntry& oracle() const;
-  std::unique_ptr<Method> make_oracle(const Labels& labels) const;
+  const MethodEntry& entry() const;  // InputError if there is no such method
+  // The common options of the chosen method. A batch or bottleneck rate that the user did not give is unset.
+  MethodOptions common() const;
+  std::unique_ptr<Method> make() const { return entry().make(common()); }
+  // InputError if the method has no oracle.
+  void require_oracle() const;
 
  private:
   std::string names() const;
-  const MethodEntry& entry() const;
-  MethodOptions common() const;
 
   OptionTable* table_ = nullptr;
   std::vector<MethodEntry> methods_ = registered_methods();

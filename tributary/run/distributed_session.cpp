@@ -1,4 +1,4 @@
-#include "cli/distributed_session.h"
+#include "tributary/run/distributed_session.h"
 
 #include <fmt/format.h>
 
@@ -7,15 +7,15 @@
 #include "tributary/base/error.h"
 #include "tributary/launch/launcher.h"
 
-namespace tributary::cli {
+namespace tributary {
 namespace {
 
-constexpr double kLongest = 30 * 24 * 3600.0;  // seconds that ranks without a job wait for the others
+constexpr double kJobTimeout = 30 * 24 * 3600.0;  // seconds that idle ranks wait for the others
 
 }  // namespace
 
 void DistributedSession::declare(OptionTable& table, Work work) {
-  if (work == Work::kJobs) options_.rank_timeout = kLongest;
+  if (work == Work::kJobs) options_.rank_timeout = kJobTimeout;
   tributary::declare(table, options_);
   if (work != Work::kPasses) return;
   table
@@ -56,8 +56,8 @@ void DistributedSession::require_equal(int64_t count, const std::string& what) c
   const Tensor all = process_group_->all_gather(torch::tensor({count}, torch::kInt64)).cpu();
   for (int64_t rank = 1; rank < process_group_->size(); ++rank)
     if (const auto other = all[rank].item<int64_t>(), here = all[0].item<int64_t>(); other != here)
-      input_error("{} has {} pictures for rank 0 and {} for rank {}; all must see the same files", what, here, other,
-                  rank);
+      input_error("{} has {} pictures for rank 0 and {} for rank {}; all ranks must see the same files", what, here,
+                  other, rank);
 }
 
 Checkpointer& DistributedSession::checkpointer(CheckpointFolder* own, const CheckpointOptions& options) {
@@ -82,11 +82,11 @@ void DistributedSession::shard(SourceModel& model) const {
   if (process_group_) model.shard({process_group_.get(), Sharding::By::kRows, 0, !local_batch_norm_});
 }
 
-Configuration config_text(const OptionTable& table, int64_t& threads, const DistributedSession& session) {
+Configuration run_configuration(const OptionTable& table, int64_t& threads, const DistributedSession& session) {
   const int64_t own = session.comm() ? std::exchange(threads, 0) : threads;
   Configuration config = table.configuration();
   threads = own;
   return config;
 }
 
-}  // namespace tributary::cli
+}  // namespace tributary

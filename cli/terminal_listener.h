@@ -1,0 +1,29 @@
+// Prints the news of a run on standard error.
+#pragma once
+
+#include <string>
+
+#include "tributary/run/run_listener.h"
+#include "tributary/terminal/progress.h"
+
+namespace tributary::cli {
+
+class TerminalListener : public RunListener {
+ public:
+  // `quiet` hides the progress bar and the table of rounds.
+  TerminalListener(std::string command, bool quiet);
+
+  void on_skipped(const std::vector<SkippedPicture>& skipped, int64_t total) override;
+  void on_resume(int64_t round) override;
+  void on_memory_retry(int64_t micro_batch) override;
+  void on_warning(const std::string& message) override;
+  void on_progress(double share, const std::string& title, const std::string& facts) override;
+  void on_trained() override;
+  std::unique_ptr<Observer> make_observer() override;
+
+ private:
+  std::string command_;
+  Progress progress_;
+};
+
+}  // namespace tributary::cli

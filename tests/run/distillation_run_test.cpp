@@ -1,0 +1,57 @@
+#include "tributary/run/distillation_run.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/run/run_files.h"
+
+namespace tributary {
+namespace {
+
+class DistillationRunTest : public ::testing::Test {
+ protected:
+  DistillationRunTest() {
+    options_.model = folder_ / "mixture.safetensors";
+    save_ensemble(options_.model, test::small_ensemble({"lenet", "dtn"}));
+    options_.target = test::write_digits(folder_, "postal", DigitDomain::kPostal, 24);
+    options_.out = folder_ / "student.safetensors";
+    options_.training.epochs = 1;
+    options_.training.batch = 8;
+  }
+
+  DistillationRunResult run() { return DistillationRun(options_, "seed = 0\n", session_, listener_).run().value(); }
+
+  test::TempDir folder_;
+  DistillationRunOptions options_;
+  DistributedSession session_;
+  test::RecordingListener listener_;
+};
+
+TEST_F(DistillationRunTest, WritesAStudentAndComparesIt) {
+  options_.test = options_.target;
+  options_.architecture = "lenet";
+  const DistillationRunResult result = run();
+  EXPECT_EQ(result.architecture, "lenet");
+  EXPECT_EQ(result.pictures, 24);
+  EXPECT_EQ(result.mixture.networks, 2);
+  EXPECT_EQ(result.student.networks, 1);
+  EXPECT_LT(result.student.parameters, result.mixture.parameters);
+  EXPECT_EQ(result.student.bytes, static_cast<int64_t>(std::filesystem::file_size(options_.out)));
+  EXPECT_TRUE(result.mixture.accuracy && result.student.accuracy);
+  EXPECT_GE(result.agreement, 0);
+  EXPECT_EQ(load_source(options_.out).info().name, "student");
+  EXPECT_FALSE(std::filesystem::exists(options_.out + ".checkpoint"));
+}
+
+TEST_F(DistillationRunTest, StartsFromATeacherOfTheSameNetworkOnly) {
+  options_.init = kInitTeacher;
+  options_.architecture = "resnet18";
+  EXPECT_THROW(run(), InputError);
+  options_.architecture.clear();
+  options_.training.rate = 0;  // the student stays as the teacher was
+  EXPECT_EQ(run().architecture, "lenet");
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,80 @@
+// One adaptation from files to files: loads the sources and the target, adapts, and fills the run folder.
+//
+// The run resumes from a checkpoint if there is one, retries with micro-batches if the GPU runs out of memory, and
+// saves the unadapted model beside the adapted one if the adaptation shows signs of collapse.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tributary/artefacts/run_folder.h"
+#include "tributary/data/load.h"
+#include "tributary/methods/registry.h"
+#include "tributary/model_io/import_weights.h"
+#include "tributary/run/distributed_session.h"
+#include "tributary/run/run_listener.h"
+#include "tributary/run/run_outputs.h"
+#include "tributary/run/run_record.h"
+
+namespace tributary {
+
+struct AdaptationRunOptions {
+  std::vector<std::string> sources;  // model files
+  std::string target;                // unlabelled pictures
+  std::string folder;                // of the run
+  std::string test;                  // labelled pictures to report the accuracy on; may be empty
+  std::string oracle_labels;         // labelled pictures equal to the target, for the method's oracle; may be empty
+  MethodEntry method;
+  MethodOptions method_options;
+  int64_t batch = 64;  // pictures per batch before micro-batches are tried
+  ImportOptions import;
+  LoadOptions load;  // its preprocessing is replaced by that of the sources
+  RunOutputOptions outputs;
+  CheckpointOptions checkpoints;
+  torch::Device device = torch::kCPU;
+};
+
+struct AdaptationRunResult {
+  nlohmann::json summary;         // contents of summary.json
+  bool already_finished = false;  // the folder held the finished run
+};
+
+class AdaptationRun {
+ public:
+  // `config` identifies the run: a folder with another configuration is refused.
+  AdaptationRun(AdaptationRunOptions options, Configuration config, DistributedSession& session, RunListener& listener);
+
+  // Returns nothing on ranks other than the first. InputErrors come before the first file is written.
+  std::optional<AdaptationRunResult> run();
+
+ private:
+  struct Data {
+    ImageSet target;
+    std::vector<SkippedPicture> skipped;  // pictures of the target
+    std::optional<Labels> oracle;
+    std::optional<LabelledImages> test;
+  };
+  class ObserverState;
+
+  Ensemble load_unadapted() const;
+  void load_data(const Ensemble& sources);
+  LabelledImages load_labels(const std::string& path, const LoadOptions& options, const Ensemble& sources) const;
+  std::unique_ptr<Method> make_method() const;
+  // Adapts on a rank other than the first, which alone has the folder.
+  void follow(Ensemble ensemble);
+  // Adapts from the latest checkpoint, or from the start, and writes the results. A `micro_batch` of 0 stands for whole
+  // batches.
+  void attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_batch);
+  int64_t resume(CheckpointFolder& checkpointer, Observers& observers, const ObserverState& state) const;
+  nlohmann::json summary_of(const RunRecord& record) const;
+
+  AdaptationRunOptions options_;
+  Configuration config_;
+  DistributedSession& session_;
+  RunListener& listener_;
+  Data data_;
+};
+
+}  // namespace tributary

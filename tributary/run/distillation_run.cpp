@@ -1,0 +1,188 @@
+#include "tributary/run/distillation_run.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "tributary/artefacts/run_folder.h"
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/base/stopwatch.h"
+#include "tributary/device/device.h"
+#include "tributary/eval/metrics.h"
+#include "tributary/model/layered_source.h"
+#include "tributary/model_io/model_file.h"
+#include "tributary/train/evaluate.h"
+#include "tributary/train/memory_retry.h"
+
+namespace tributary {
+namespace {
+
+// The source with the largest weight among those that are not TorchScript.
+const SourceModel* strongest(const Ensemble& ensemble) {
+  const SourceModel* best = nullptr;
+  double most = -1;
+  for (int64_t j = 0; j < ensemble.size(); ++j) {
+    const double weight = ensemble.mixture.weights.defined() ? ensemble.mixture.weights[j].item<double>() : 1;
+    if (ensemble.sources[j].layered() == nullptr || weight <= most) continue;
+    best = &ensemble.sources[j];
+    most = weight;
+  }
+  return best;
+}
+
+// Measures a model on `images`, and its accuracy on `test` unless that is null. Writes the classes of `images` to
+// `predicted`, int64 [n].
+ModelMeasurement measure(Ensemble& ensemble, const DeviceImages& images, const DeviceImages* test, const Tensor& label,
+                         Tensor& predicted) {
+  ModelMeasurement result;
+  const Stopwatch watch;
+  predicted = combine(evaluate_logits(ensemble, images), ensemble.mixture).argmax(-1);
+  synchronise(images.device());
+  result.pictures_per_second = static_cast<double>(images.size()) / watch.seconds();
+  result.networks = ensemble.size();
+  for (const SourceModel& source : ensemble.sources) result.parameters += source.parameter_count();
+  if (test != nullptr)
+    result.accuracy = accuracy_of(combine(evaluate_logits(ensemble, *test), ensemble.mixture), label);
+  return result;
+}
+
+}  // namespace
+
+DistillationRun::DistillationRun(DistillationRunOptions options, Configuration config, DistributedSession& session,
+                                 RunListener& listener)
+    : options_(std::move(options)),
+      config_(std::move(config)),
+      session_(session),
+      listener_(listener),
+      model_file_(model_path(options_.model)) {
+  config_.text = fmt::format("model = {}\n{}", toml_text(options_.model), config_.text);
+}
+
+std::optional<DistillationRunResult> DistillationRun::run() {
+  Ensemble teachers = load_ensemble(model_file_, options_.import);
+  SourceModel student = make_student(teachers);
+  LoadOptions load = options_.load;
+  load.preprocessing = teachers.preprocessing();
+  std::vector<SkippedPicture> skipped;
+  const ImageSet target = load_images(options_.target, load, &skipped);
+  if (session_.first()) listener_.on_skipped(skipped, target.size() + static_cast<int64_t>(skipped.size()));
+  session_.require_equal(target.size(), options_.target);
+  std::optional<LabelledImages> test;
+  if (!options_.test.empty()) test = load_labelled(options_.test, load, teachers.classes());
+
+  teachers.to(options_.device);
+  student.to(options_.device);
+  session_.shard(teachers, Division::kRows);
+  session_.shard(student);
+  if (session_.first()) {
+    train(student, teachers, target);
+  } else {
+    Checkpointer& checkpointer = session_.checkpointer(nullptr, options_.checkpoints);
+    distill(student, teachers, target, options_.training, options_.seed, checkpointer, {});
+  }
+  return compare(teachers, std::move(student), target, test);
+}
+
+// Trains on the first rank, writes the model and removes its checkpoints.
+void DistillationRun::train(SourceModel& student, Ensemble& teachers, const ImageSet& target) {
+  make_folder(std::filesystem::absolute(options_.out).parent_path().string());
+  FileCheckpoints checkpoints(options_.out, config_, options_.checkpoints);
+  Checkpointer& checkpointer = session_.checkpointer(&checkpoints.checkpointer(), options_.checkpoints);
+  const NamedTensors initial = copy_of(student.state());
+  const auto attempt = [&](int64_t micro_batch) {
+    student.restore(initial);
+    set_micro_batch(student, micro_batch);
+    for (SourceModel& teacher : teachers.sources) set_micro_batch(teacher, micro_batch);
+    if (micro_batch > 0) checkpoints.checkpointer().rescan();
+    distill(student, teachers, target, options_.training, options_.seed, checkpointer,
+            [&](const DistillationProgress& at) {
+              listener_.on_progress(static_cast<double>(at.step) / static_cast<double>(at.steps), "distill",
+                                    std::isnan(at.loss) ? "" : fmt::format("loss {:.3f}", at.loss));
+            });
+  };
+  constexpr int64_t kDefaultBatch = 64;
+  if (session_.comm())
+    attempt(/*micro_batch=*/0);
+  else
+    retry_with_micro_batches(options_.training.batch > 0 ? options_.training.batch : kDefaultBatch, options_.device,
+                             attempt, [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
+  listener_.on_trained();
+  save_source(options_.out, student);
+  checkpoints.finish();
+}
+
+SourceModel DistillationRun::make_student(const Ensemble& teachers) const {
+  const std::string& init = options_.init;
+  const std::string name = options_.name.empty() ? "student" : options_.name;
+  const SourceModel* teacher = strongest(teachers);
+  if (options_.architecture.empty() && teacher == nullptr)
+    input_error("{} has only TorchScript sources; name the student's network with --architecture", options_.model);
+  std::optional<WeightFile> weights;
+  if (!init.empty() && init != kInitFresh && init != kInitTeacher) {
+    ImportOptions import;
+    import.architecture = options_.architecture;
+    import.size = teachers.preprocessing().size;
+    weights = read_weights(init, import);
+  }
+  const std::string network = weights                         ? weights->info.architecture
+                              : options_.architecture.empty() ? teacher->info().architecture
+                                                              : options_.architecture;
+  const bool same = teacher != nullptr && teacher->info().architecture == network;
+  if (init == kInitTeacher && !same)
+    input_error("--init teacher: no source of {} is {}; choose that network or other initial weights", options_.model,
+                network);
+  if (init == kInitTeacher || (init.empty() && same && architecture(network).photographs)) {
+    ModelInfo info = teacher->info();
+    info.name = name;
+    SourceModel student(info, Init());
+    student.restore(copy_of(teacher->state()));
+    return student;
+  }
+  ModelInfo info = fresh_info(name, network, teachers.classes());
+  require_preprocessing(architecture(network), teachers.preprocessing());
+  info.preprocessing = teachers.preprocessing();
+  if (weights) {
+    info.normalisation = weights->info.normalisation;
+    info.first_stride = weights->info.first_stride;
+  } else if (architecture(network).photographs) {
+    listener_.on_warning(
+        fmt::format("{} starts with random weights, and a few thousand pictures are too few to train it well; give "
+                    "ImageNet weights "
+                    "with --init",
+                    network));
+  }
+  SourceModel student(info, Random(options_.seed, Purpose::kInitialise));
+  if (weights) import_backbone(*weights, init, student);
+  return student;
+}
+
+std::optional<DistillationRunResult> DistillationRun::compare(Ensemble& teachers, SourceModel student,
+                                                              const ImageSet& target,
+                                                              const std::optional<LabelledImages>& test) const {
+  const DeviceImages images(target, options_.device);
+  std::optional<DeviceImages> test_images;
+  Tensor label;
+  if (test) {
+    test_images.emplace(test->images, options_.device);
+    label = torch::tensor(test->labels.values, torch::kInt64).to(options_.device);
+  }
+  const DeviceImages* test_set = test_images ? &*test_images : nullptr;
+  Ensemble alone;
+  alone.sources.push_back(std::move(student));
+  Tensor by_mixture, by_student;
+  DistillationRunResult result;
+  result.mixture = measure(teachers, images, test_set, label, by_mixture);
+  result.student = measure(alone, images, test_set, label, by_student);
+  if (!session_.first()) return std::nullopt;
+  result.mixture.bytes = static_cast<int64_t>(std::filesystem::file_size(model_file_));
+  result.student.bytes = static_cast<int64_t>(std::filesystem::file_size(options_.out));
+  result.model = options_.out;
+  result.architecture = alone.sources.front().info().architecture;
+  result.pictures = target.size();
+  result.agreement = (by_mixture == by_student).to(torch::kFloat64).mean().item<double>();
+  return result;
+}
+
+}  // namespace tributary

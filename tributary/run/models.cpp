@@ -1,0 +1,34 @@
+#include "tributary/run/models.h"
+
+#include <filesystem>
+
+#include "tributary/artefacts/run_folder.h"
+#include "tributary/base/error.h"
+#include "tributary/model_io/model_file.h"
+
+namespace tributary {
+
+Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule, const ImportOptions& options) {
+  Ensemble ensemble =
+      paths.size() == 1 ? load_ensemble(model_path(paths.front()), options) : load_sources(paths, options);
+  if (rule.empty()) return ensemble;
+  for (const auto& [name, combination] : combination_names()) {
+    if (name != rule) continue;
+    const bool weighted =
+        combination == Combination::kWeightedLogits || combination == Combination::kWeightedProbabilities;
+    if (weighted && !ensemble.mixture.weights.defined())
+      input_error("--rule {}: these models have no weights; only an adapted mixture has", rule);
+    ensemble.mixture.rule = combination;
+    return ensemble;
+  }
+  input_error("--rule {}: choose one of mean_prob, mean_logit, vote, weighted_logits, weighted_probabilities", rule);
+}
+
+std::string domain_of(const std::string& path) {
+  std::filesystem::path given = std::filesystem::absolute(path).lexically_normal();
+  if (!given.has_filename()) given = given.parent_path();
+  if (!std::filesystem::is_directory(path) && given.has_parent_path()) given = given.parent_path();
+  return given.filename().string();
+}
+
+}  // namespace tributary

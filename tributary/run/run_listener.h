@@ -1,0 +1,32 @@
+// Receives the news of a run. The library prints nothing: the program prints these, a test collects them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tributary/data/skipped.h"
+#include "tributary/methods/observer.h"
+
+namespace tributary {
+
+class RunListener {
+ public:
+  virtual ~RunListener() = default;
+  // Pictures of one data set that could not be read; `total` counts those that could, too.
+  virtual void on_skipped(const std::vector<SkippedPicture>& /*skipped*/, int64_t /*total*/) {}
+  // An adaptation resumes from a checkpoint in this round.
+  virtual void on_resume(int64_t /*round*/) {}
+  // The GPU ran out of memory. The run starts again with micro-batches of this many pictures.
+  virtual void on_memory_retry(int64_t /*micro_batch*/) {}
+  virtual void on_warning(const std::string& /*message*/) {}
+  // Training has done this share of its steps.
+  virtual void on_progress(double /*share*/, const std::string& /*title*/, const std::string& /*facts*/) {}
+  // Training is over; results are being written.
+  virtual void on_trained() {}
+  // An observer for one attempt at an adaptation, or null.
+  virtual std::unique_ptr<Observer> make_observer() { return nullptr; }
+};
+
+}  // namespace tributary

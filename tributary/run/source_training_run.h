@@ -1,0 +1,62 @@
+// Trains one source model from files to a file: loads labelled pictures, trains, and writes the model.
+//
+// The run resumes from a checkpoint beside the model file if there is one, and retries with micro-batches if the GPU
+// runs out of memory.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tributary/data/load.h"
+#include "tributary/model_io/import_weights.h"
+#include "tributary/run/distributed_session.h"
+#include "tributary/run/run_listener.h"
+#include "tributary/train/source_training.h"
+
+namespace tributary {
+
+struct SourceTrainingRunOptions {
+  std::string data;        // labelled pictures
+  std::string validation;  // labelled pictures of the same domain; empty: a part of `data`
+  std::string out;         // model file to write
+  std::string name;        // of the source; empty: after the path of `data`
+  std::string init;        // initial weights of the backbone; empty: random
+  ImportOptions import;    // network and preprocessing
+  LoadOptions load;        // its preprocessing is replaced by that of the network
+  SourceTrainingOptions training;
+  CheckpointOptions checkpoints;
+  uint64_t seed = 0;
+  torch::Device device = torch::kCPU;
+};
+
+struct SourceTrainingRunResult {
+  std::string model;  // the file
+  std::string name, architecture;
+  int64_t classes = 0;
+  int64_t pictures = 0, validation_pictures = 0;
+  double validation_accuracy = 0;  // in 0..1
+};
+
+class SourceTrainingRun {
+ public:
+  // `config` identifies the run: checkpoints of a run with another configuration are refused.
+  SourceTrainingRun(SourceTrainingRunOptions options, Configuration config, DistributedSession& session,
+                    RunListener& listener);
+
+  // Returns nothing on ranks other than the first.
+  std::optional<SourceTrainingRunResult> run();
+
+ private:
+  ModelInfo network(const std::optional<WeightFile>& weights) const;
+  LabelledImages load(const std::string& path, const Preprocessing& preprocessing,
+                      const std::vector<std::string>& classes) const;
+  Split load_split(const Preprocessing& preprocessing) const;
+  double train(SourceModel& model, const Split& split);
+
+  SourceTrainingRunOptions options_;
+  Configuration config_;
+  DistributedSession& session_;
+  RunListener& listener_;
+};
+
+}  // namespace tributary
