@@ -183,7 +183,7 @@ int64_t AdaptationRun::resume(CheckpointFolder& checkpointer, Observers& observe
     checkpoint.facts["target_pictures"] = pictures;
     checkpoint.facts["observers"] = state.state;
   });
-  const Checkpoint* const latest = checkpointer.found();
+  const Checkpoint* const latest = checkpointer.resume_point();
   if (!latest) return 0;
   if (latest->integer("target_pictures") != pictures)
     input_error("the run was interrupted with {} pictures, and now there are {}; start over with --restart",

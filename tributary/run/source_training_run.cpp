@@ -24,7 +24,7 @@ ModelInfo SourceTrainingRun::network(const std::optional<WeightFile>& weights) c
     info.normalisation = weights->info.normalisation;
     info.first_stride = weights->info.first_stride;
   } else {
-    apply_framing(options_.import, architecture(info.architecture), info);
+    apply_preprocessing(options_.import, architecture(info.architecture), info);
   }
   return info;
 }
