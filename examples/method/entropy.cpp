@@ -1,5 +1,5 @@
-// Entropy minimisation: the least that adaptation can be. Every source becomes more certain about the target's
-// pictures, right or wrong; probabilities are averaged.
+// Entropy minimisation, the simplest adaptation: every source becomes more certain about the target's pictures, right
+// or wrong. Probabilities are averaged.
 #include "tributary/adapt/information.h"
 #include "tributary/device/accelerator.h"
 #include "tributary/methods/registry.h"
@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-// What happens to one source. A step may be recorded on a GPU: it works with tensors on the device alone.
+// Trains one source. A step may be captured in a CUDA graph: it works on device tensors alone.
 class EntropyLearner : public Learner {
  public:
   EntropyLearner(SourceModel& source, bool mixed, Sgd optimiser)
@@ -40,7 +40,7 @@ class EntropyLearner : public Learner {
   Sgd optimiser_;
 };
 
-// How long it goes on, and a learner for every source.
+// The schedule, and one learner per source.
 class EntropyMinimisation : public LearnedMethod {
  public:
   EntropyMinimisation(const BaselineOptions& common, double rate) : common_(common), rate_(rate) {}

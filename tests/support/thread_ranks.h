@@ -69,7 +69,7 @@ class ThreadRanks : public Communicator {
     tensor.copy_(total);
   }
   std::unique_ptr<Pending> all_reduce_async(Tensor tensor) override {
-    sum(tensor);
+    all_reduce(tensor);
     return std::make_unique<Done>();
   }
   void broadcast(Tensor& tensor, int64_t owner) override {

@@ -1,4 +1,4 @@
-// One function a method that ours is compared with; each is in the file of its name.
+// One function per method that selective self-training is compared with, each in the folder of its name.
 #pragma once
 
 #include "tributary/methods/registry.h"

@@ -1,7 +1,7 @@
-// The methods that ours is compared with, by name.
+// The methods that selective self-training is compared with, by name.
 //
-// A method is a file beside this one with a class that implements `Method`, usually a `LearnedMethod`, a function that
-// describes it, and that function's line in `compared_methods`.
+// A method is a folder with a class that implements `Method`, usually a `LearnedMethod`, and a function that describes
+// it, which `compared_methods` lists.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,10 @@
 
 namespace tributary {
 
-// What all of them take from the command line. Zero is the method's own choice.
+// Options that all of them share. Zero stands for the method's default.
 struct BaselineOptions {
   uint64_t seed = 0;
-  std::string benchmark;  // whose hyper-parameters to take; empty: by the kind of pictures
+  std::string benchmark;  // whose hyper-parameters apply; empty: those of the kind of pictures
   int64_t epochs = 0, batch = 0;
   double rate_backbone = 0, rate_bottleneck = 0;
   Augmentation augmentation;
@@ -25,23 +25,23 @@ struct BaselineOptions {
 
   double backbone_rate(double own) const { return rate_backbone > 0 ? rate_backbone : own; }
   double bottleneck_rate(double own) const { return rate_bottleneck > 0 ? rate_bottleneck : own; }
-  // A schedule of so many passes in batches of so many pictures, unless told otherwise.
+  // The schedule, with the method's own batch size and number of epochs as defaults.
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t own_batch, int64_t own_epochs) const;
 };
 
-// Whether the sources were made for photographs, else for digits.
+// Whether the sources take photographs; otherwise digits.
 bool for_photographs(const Ensemble& ensemble);
 
 struct MethodEntry {
   std::string name;     // on the command line
   std::string title;    // in the paper's tables
   std::string summary;  // one line
-  // Declares the options that only this method has; they may be set until `make`.
+  // Declares the options of this method alone; they may be set until `make`.
   std::function<void(OptionTable&)> declare;
   std::function<std::unique_ptr<Method>(const BaselineOptions&)> make;
 };
 
-// In the paper's order. Each call makes entries with options of their own.
+// In the paper's order. The entries of each call have options of their own.
 std::vector<MethodEntry> compared_methods();
 
 }  // namespace tributary

@@ -41,7 +41,7 @@ struct SelectiveOptions {
   InformationSet information_set = InformationSet::kClean;
   AdversarialSet adversarial_set = AdversarialSet::kClean;
   LoaderPairing pairing = LoaderPairing::kIndependent;
-  double least_batch = 0.25;  // the share of a batch below which the rest of a sweep, and of D_u, is left out
+  double least_batch = 0.25;  // a remainder of an epoch, or a D_u, below this share of a batch is not trained on
   FirstLabels first_labels = FirstLabels::kOwn;
   Growth growth = Growth::kPaper;
   Threshold threshold = Threshold::kAtLeast;
@@ -50,12 +50,12 @@ struct SelectiveOptions {
   AlignmentOptions alignment;
   Augmentation augmentation;
   Precision precision = Precision::kAuto;
-  bool cuda_graph = true;  // repeat recorded steps on a GPU
+  bool cuda_graph = true;  // capture steps in CUDA graphs on a GPU
   std::vector<std::string> ablations;
-  std::string benchmark;  // takes its rows of the paper's table of hyper-parameters
+  std::string benchmark;  // whose rows of the paper's table of hyper-parameters apply
 };
 
-// Sets what the paper, or its released code, says otherwise than the recommended defaults.
+// Sets the choices in which the paper, or its released code, differs from the recommended defaults.
 void apply_variant(SelectiveOptions& options, Variant variant);
 
 // The paper's hyper-parameters (spec 00, section 7) by "benchmark" or "benchmark/target".
@@ -67,8 +67,7 @@ void apply_ablations(SelectiveOptions& options);
 // Declares every field in the section [adapt].
 void declare(OptionTable& table, SelectiveOptions& options);
 
-// Settles declared options from what was read: first the reading and the benchmark, then the TOML, then the flags, then
-// the ablations.
+// Applies what was read, in this order: variant and benchmark, TOML file, flags, ablations.
 void resolve_options(OptionTable& table, SelectiveOptions& options);
 
 }  // namespace tributary
