@@ -1,4 +1,4 @@
-// Adaptations that several ranks do together end as those of one process: losses, selections, accuracy.
+// Adaptations on several ranks end as those of one process: losses, selections, accuracy.
 #include <gtest/gtest.h>
 
 #include "tests/support/methods.h"
@@ -15,13 +15,13 @@ namespace {
 
 using test::Recorder;
 
-// Of what comes out after two rounds. Losses are compared to 1e-4; the weights of the sources, taken from all
-// probabilities by many steps, multiply what rounding made of them.
+// The tolerance of probabilities after two rounds; that of losses is 1e-4. The domain weights, which many steps fit to
+// all probabilities, amplify rounding.
 constexpr double kProbability = 1e-3;
 
 struct Case {
   std::string method;
-  int64_t comm;
+  int64_t ranks;
   Sharding::By by = Sharding::By::kRows;
 };
 
@@ -38,7 +38,7 @@ std::unique_ptr<Method> method_named(const std::string& name) {
   throw std::logic_error("no method " + name);
 }
 
-// Two sources that know something of digits: of what they are sure, rounding changes nothing.
+// Two trained sources: rounding does not change confident predictions.
 Ensemble sources() {
   static const std::vector<NamedTensors> kTrained = [] {
     std::vector<NamedTensors> states;
@@ -59,8 +59,8 @@ Ensemble sources() {
   return ensemble;
 }
 
-// Whole batches: of two pictures BatchNorm takes little more than the sign of their difference, which rounding can
-// turn.
+// Whole batches: with two pictures BatchNorm keeps little more than the sign of their difference, which rounding can
+// flip.
 ImageSet target() {
   return make_digits(DigitDomain::kPostal, 24, 7).images;
 }
@@ -97,7 +97,7 @@ TEST_P(DistributedSession, EndAsOneProcess) {
   const ImageSet pictures = target();
   Ensemble alone = sources();
   const Recorder wanted = adapted(alone, GetParam().method, pictures);
-  test::session(GetParam().comm, [&](Communicator& comm) {
+  test::session(GetParam().ranks, [&](Communicator& comm) {
     Ensemble ensemble = sources();
     ensemble.shard(
         comm, method_named(GetParam().method)->division() == Division::kNone ? Sharding::By::kNothing : GetParam().by);
@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Communicator, DistributedSession,
                                            Case{"decision", 2, Sharding::By::kSources}, Case{"caida", 2},
                                            Case{"shot", 2, Sharding::By::kSources}),
                          [](const auto& info) {
-                           return fmt::format("{}{}By{}", info.param.method, info.param.comm,
+                           return fmt::format("{}{}By{}", info.param.method, info.param.ranks,
                                               info.param.by == Sharding::By::kRows ? "Rows" : "Sources");
                          });
 
@@ -150,33 +150,33 @@ TEST(TogetherTraining, OfASourceIsThatOfOneProcess) {
   });
 }
 
-// The first rank's snapshots, kept at pass number `crops`, after which the work ends.
-class Cutting : public SharedCheckpointer {
+// Saves the first rank's checkpoint at chance number `at` to save one, and stops the work there.
+class Interrupting : public SharedCheckpointer {
  public:
-  Cutting(Communicator& comm, CheckpointFolder* folder, int64_t crops)
-      : SharedCheckpointer(comm, folder, {}), cut_(crops) {}
+  Interrupting(Communicator& comm, CheckpointFolder* folder, int64_t at)
+      : SharedCheckpointer(comm, folder, {}), at_(at) {}
   void save_if_due(const Take& take) override {
-    if (passes_++ != cut_) return;
+    if (chances_++ != at_) return;
     keep(take);
     throw Interrupted(15);
   }
 
  private:
-  int64_t cut_, passes_ = 0;
+  int64_t at_, chances_ = 0;
 };
 
-// Ends an adaptation on `before` ranks in the middle and goes on with `after`.
-void expect_going_on(int64_t before, int64_t after, Sharding::By by) {
+// Interrupts an adaptation on `before` ranks and resumes it on `after` ranks.
+void expect_resumed(int64_t before, int64_t after, Sharding::By by) {
   const test::TempDir folder;
   const ImageSet pictures = target();
   Ensemble alone = sources();
   const Recorder wanted = adapted(alone, "selective", pictures);
-  const auto run = [&](Communicator& comm, Recorder& recorder, int64_t crops) {
+  const auto run = [&](Communicator& comm, Recorder& recorder, int64_t at) {
     Ensemble ensemble = sources();
     ensemble.shard(comm, by);
     std::optional<CheckpointFolder> own;
     if (comm.first()) own.emplace(folder / "kept", CheckpointOptions{});
-    Cutting checkpointer(comm, own ? &*own : nullptr, crops);
+    Interrupting checkpointer(comm, own ? &*own : nullptr, at);
     method_named("selective")->adapt(ensemble, pictures, recorder, checkpointer);
   };
   test::session(before, [&](Communicator& comm) {
@@ -191,13 +191,13 @@ void expect_going_on(int64_t before, int64_t after, Sharding::By by) {
   });
 }
 
-TEST(TogetherInterrupted, GoesOnWithAnotherNumberOfRanks) {
-  expect_going_on(2, 3, Sharding::By::kRows);
-  expect_going_on(3, 1, Sharding::By::kRows);
+TEST(TogetherInterrupted, ResumesWithAnotherNumberOfRanks) {
+  expect_resumed(2, 3, Sharding::By::kRows);
+  expect_resumed(3, 1, Sharding::By::kRows);
 }
 
 TEST(TogetherInterrupted, BySourcesKeepsWhatEachRankHas) {
-  expect_going_on(2, 1, Sharding::By::kSources);
+  expect_resumed(2, 1, Sharding::By::kSources);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Every method, interrupted between two steps and taken up again by another process, ends as if nothing had happened.
+// Every method, interrupted between two steps and resumed from a checkpoint, ends as if it had not been interrupted.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -12,26 +12,26 @@ namespace {
 
 using test::Recorder;
 
-// Keeps the state at pass number `crops` and ends the work there; counts the passes.
-class Cutting : public Checkpointer {
+// Saves the state at chance number `at` to save it and stops the work there; counts the chances.
+class Interrupting : public Checkpointer {
  public:
-  Cutting(std::string file, int64_t crops) : file_(std::move(file)), cut_(crops) {}
+  Interrupting(std::string file, int64_t at) : file_(std::move(file)), at_(at) {}
   void save_if_due(const Take& take) override {
-    if (passes++ != cut_) return;
+    if (chances++ != at_) return;
     write_checkpoint(file_, take());
     throw Interrupted(SIGTERM);
   }
   void keep(const Take& take) override { write_checkpoint(file_, take()); }
-  int64_t passes = 0;
+  int64_t chances = 0;
 
  private:
   std::string file_;
-  int64_t cut_;
+  int64_t at_;
 };
 
-class GoingOn : public Checkpointer {
+class Resuming : public Checkpointer {
  public:
-  explicit GoingOn(const std::string& file) : found_(read_checkpoint(file)) {}
+  explicit Resuming(const std::string& file) : found_(read_checkpoint(file)) {}
   const Checkpoint* resume_point() override { return &found_; }
 
  private:
@@ -76,16 +76,16 @@ class Resume : public ::testing::TestWithParam<Case> {
 TEST_P(Resume, EndsAsAnUninterruptedRun) {
   const test::TempDir folder;
   const std::string file = folder / "kept.safetensors";
-  Cutting never("", -1);
+  Interrupting never("", -1);
   const auto [whole, whole_models] = adapted(never);
-  const int64_t passes = never.passes;
-  ASSERT_GT(passes, 6);
-  for (const int64_t crops : {int64_t{1}, passes / 2, passes - 1}) {
-    SCOPED_TRACE("cut at " + std::to_string(crops) + " of " + std::to_string(passes));
-    Cutting cutting(file, crops);
-    ASSERT_THROW(adapted(cutting), Interrupted);
-    GoingOn going_on(file);
-    const auto [last, models] = adapted(going_on);
+  const int64_t chances = never.chances;
+  ASSERT_GT(chances, 6);
+  for (const int64_t at : {int64_t{1}, chances / 2, chances - 1}) {
+    SCOPED_TRACE("interrupted at " + std::to_string(at) + " of " + std::to_string(chances));
+    Interrupting interrupting(file, at);
+    ASSERT_THROW(adapted(interrupting), Interrupted);
+    Resuming resuming(file);
+    const auto [last, models] = adapted(resuming);
     EXPECT_EQ(last.round, whole.round);
     EXPECT_EQ(last.means, whole.means);
     EXPECT_EQ(last.losses.cross_entropy, whole.losses.cross_entropy);
@@ -99,7 +99,7 @@ TEST_P(Resume, EndsAsAnUninterruptedRun) {
   }
 }
 
-// Is interrupted when it hears of round 1.
+// Is interrupted by the report of round 1.
 struct Impatient : Recorder {
   void on_round(const RoundEvent& event) override {
     if (event.round == 1) throw Interrupted(SIGINT);
@@ -116,15 +116,15 @@ INSTANTIATE_TEST_SUITE_P(Methods, ResumeReport,
 
 TEST_P(ResumeReport, ARoundWhoseReportWasInterruptedIsReportedAgain) {
   const test::TempDir folder;
-  Cutting never(folder / "kept.safetensors", -1);
+  Interrupting never(folder / "kept.safetensors", -1);
   const auto [whole, whole_models] = adapted(never);
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   Impatient impatient;
   ASSERT_THROW(method()->adapt(ensemble, test::noise_pictures(18), impatient, never), Interrupted);
-  GoingOn going_on(folder / "kept.safetensors");
+  Resuming resuming(folder / "kept.safetensors");
   Ensemble again = test::small_ensemble({"lenet", "dtn"});
   Recorder recorder;
-  method()->adapt(again, test::noise_pictures(18), recorder, going_on);
+  method()->adapt(again, test::noise_pictures(18), recorder, resuming);
   EXPECT_EQ(recorder.rounds.front().round, 1);
   EXPECT_EQ(recorder.rounds.size(), 2u);
   EXPECT_TRUE(torch::equal(recorder.rounds.back().probabilities, whole.probabilities));
@@ -149,12 +149,12 @@ TEST(ResumeWithOthers, IsRefused) {
   SelectiveSelfTraining method(options);
   Recorder recorder;
   Ensemble ensemble = test::small_ensemble({"lenet"});
-  Cutting cutting(file, 1);
-  ASSERT_THROW(method.adapt(ensemble, test::noise_pictures(20), recorder, cutting), Interrupted);
-  GoingOn going_on(file);
-  EXPECT_THROW(method.adapt(ensemble, test::noise_pictures(21), recorder, going_on), InputError);
+  Interrupting interrupting(file, 1);
+  ASSERT_THROW(method.adapt(ensemble, test::noise_pictures(20), recorder, interrupting), Interrupted);
+  Resuming resuming(file);
+  EXPECT_THROW(method.adapt(ensemble, test::noise_pictures(21), recorder, resuming), InputError);
   Ensemble other = test::small_ensemble({"dtn"});
-  EXPECT_THROW(method.adapt(other, test::noise_pictures(20), recorder, going_on), InputError);
+  EXPECT_THROW(method.adapt(other, test::noise_pictures(20), recorder, resuming), InputError);
 }
 
 }  // namespace

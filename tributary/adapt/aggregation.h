@@ -20,7 +20,7 @@ struct AggregationOptions {
   MixtureSpace space = MixtureSpace::kLogits;
   WeightScale scale = WeightScale::kFree;
   WeightStart start = WeightStart::kUniform;
-  bool restart = false;  // begin anew in every round instead of going on from the last weights
+  bool restart = false;  // start from the initial weights in every round, not from the last ones
   int64_t steps = 2000;  // W4: full-batch plain SGD
   double rate = 0.1;
   double marginal_epsilon = 1e-5;  // W5
@@ -33,8 +33,8 @@ Tensor initial_weights(int64_t sources, WeightStart start, Random random);
 // |w_j| / (sum |w| + 1e-5): the weights where they must sum to one.
 Tensor normalised_weights(const Tensor& weights);
 
-// The mixture h that the weights stand for: |w|, rescaled to sum m if so asked, of the logits; or normalised weights of
-// the probabilities.
+// The mixture h of these weights: of logits with |w|, rescaled to sum m if `scale` is fixed; or of probabilities with
+// normalised weights.
 Mixture weighted_mixture(const Tensor& weights, MixtureSpace space, WeightScale scale = WeightScale::kFree);
 
 // Minimises IM(mixture) in w over all n rows by plain gradient descent from `weights`; returns the new weights.

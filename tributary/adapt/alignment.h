@@ -30,7 +30,7 @@ struct AlignmentOptions {
   double factor = 0.5;  // A7: of both adversarial losses
 };
 
-// What one step gives to the sources: the gradient of their loss in the features, a pair a source.
+// The result of one step: the gradient of the adversarial loss in the features, per source.
 struct AlignmentStep {
   Tensor adversarial_loss;                   // scalar, the features' objective
   Tensor discriminator_loss;                 // scalar, before d's step
@@ -48,7 +48,7 @@ class Adversary {
 
   Tensor logit(const Tensor& joint) const;
   NamedTensors parameters() const;
-  // Parameters and what descending keeps from step to step.
+  // Parameters and momentum.
   NamedTensors state() const;
   void to(torch::Device device);
 

@@ -1,7 +1,7 @@
-// Whether an adaptation went wrong, as far as that can be seen without labels.
+// Detects collapsed adaptations without labels.
 //
-// Self-training can talk itself into a corner: fewer and fewer classes are predicted, ever more surely, or one source
-// alone is believed. Accuracy would tell; what there is without labels are the predictions before and after.
+// Self-training can reinforce its own errors: it predicts fewer and fewer classes with growing confidence, or trusts
+// one source alone. Without labels, only the predictions before and after can tell.
 #pragma once
 
 #include <string>
@@ -11,19 +11,18 @@
 
 namespace tributary {
 
-// What the predictions of a target set look like.
+// Statistics of the predictions of a target set.
 struct LabelFreeScores {
-  double classes = 0;           // that a tenth of their fair share of the pictures, 1 / (10 K), or more is predicted as
-  double entropy = 0;           // mean over the pictures: how unsure the mixture is
+  double classes = 0;           // predicted for at least 1 / (10 K) of the pictures, a tenth of a fair share
+  double entropy = 0;           // mean over the pictures: uncertainty of the mixture
   double marginal_entropy = 0;  // of the mean prediction: how evenly the classes are used
-  double trust = 0;             // the largest share of a source in the mixture; 1 / m where all count alike
+  double trust = 0;             // the largest share of a source in the mixture; 1 / m if all are equal
 };
 
-// Of probabilities [n, K] and the sources' weights [m]; undefined weights are equal ones of `sources`.
+// For probabilities [n, K] and weights [m] of the sources; undefined weights mean 1 / `sources` each.
 LabelFreeScores label_free_scores(const Tensor& probabilities, const Tensor& weights, int64_t sources);
 
-// What is suspicious about the way from `before` to `after`, a sentence each; nothing where nothing is. `classes` and
-// `sources` are K and m.
+// One sentence per sign of collapse between `before` and `after`; empty if there is none. `sources` is m.
 //   few classes left    at most half as many classes as before, and two or more are gone
 //   one source only     99 % of the trust, where it was not so before
 //   marginal entropy    fell by more than a quarter

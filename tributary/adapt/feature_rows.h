@@ -1,8 +1,8 @@
 // Features of a whole set, a block of rows at a time.
 //
-// Evaluation leaves features [n, d] as float32 on the device where they fit, else as bfloat16 or on the host
-// (train/feature_storage.h). Whoever computes with all of them does it in float32: at once with plain ones, and
-// otherwise in blocks that are brought to the device one after the other.
+// Evaluation stores features [n, d] as float32 on the device if they fit, else as bfloat16 or on the host
+// (train/feature_storage.h). All computation on features runs in float32: at once on plain features, else one block of
+// rows at a time on the device.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace tributary {
 
-// Whether the features can be computed with as they are, beside tensors of `device`.
+// Whether the features are float32 on `device`, so that no blocks are needed.
 inline bool is_plain(const Tensor& features, torch::Device device) {
   return features.scalar_type() != torch::kBFloat16 && features.device() == device;
 }
@@ -26,7 +26,7 @@ inline Tensor chosen_rows_as_float(const Tensor& features, const Tensor& index, 
   return features.index_select(0, index.to(features.device())).to(device).to(torch::kFloat32);
 }
 
-// Calls work(begin, end) for so few of `rows` rows at a time that `numbers` of them each are no burden.
+// Calls work(begin, end) for blocks of `rows` rows. A row takes `numbers` values; a block takes at most 2^25 of them.
 template <typename Work>
 void for_row_blocks(int64_t rows, int64_t numbers, const Work& work) {
   constexpr int64_t kNumbers = 1 << 25;

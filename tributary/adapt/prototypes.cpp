@@ -8,10 +8,10 @@
 namespace tributary {
 namespace {
 
-// What class prototypes are made of, summed over rows.
+// The sums over rows from which prototypes are computed.
 struct ClassSums {
-  Tensor members, count;  // [K, d] and [K, 1] of the samples that carry a label
-  Tensor weighted, mass;  // the same of all samples, weighted by their probabilities
+  Tensor members, count;  // [K, d] and [K, 1], over labelled samples
+  Tensor weighted, mass;  // the same over all samples, weighted by their probabilities
 
   ClassSums(const Tensor& features, const Tensor& label, const Tensor& probabilities, EmptyClass empty) {
     const Tensor index = torch::arange(probabilities.size(1), label.options());
@@ -37,7 +37,7 @@ struct ClassSums {
   }
 };
 
-// Calls work(begin, end, rows) for blocks of features beside which as many rows of `columns` numbers lie.
+// Calls work(begin, end, rows) for blocks of features, with room for as many rows of `columns` values.
 template <typename Work>
 void for_blocks(const Tensor& features, int64_t columns, torch::Device device, const Work& work) {
   for_row_blocks(features.size(0), std::max(features.size(1), columns),

@@ -1,8 +1,8 @@
-// Class prototypes and the posterior they give (Eq. 7 and 8): the second opinion that denoises the pseudo-labels.
+// Class prototypes and their posterior (Eq. 7 and 8), which denoises the pseudo-labels.
 //
-// Every source has a prototype a class, the mean of its features over the samples that carry that label, and judges a
-// sample by its distance to them. A sample that the mixture and the prototypes agree on is likely labelled right.
-// Features that are not float32 beside the other tensors are taken block by block (adapt/feature_rows.h).
+// Every source has one prototype per class, the mean of its features over the samples with that label. The posterior of
+// a sample follows from its distance to them. A label on which mixture and prototypes agree is likely right. Features
+// that are not float32 on the device are processed in blocks of rows (adapt/feature_rows.h).
 #pragma once
 
 #include "tributary/base/tensor.h"
@@ -15,7 +15,7 @@ enum class EmptyClass { kWeighted, kZero };      // Q4: mean over all data weigh
 struct PrototypeOptions {
   PrototypeKernel kernel = PrototypeKernel::kSquared;
   double temperature = 0;  // 0: the kernel's own, 10 for squared and 1 for norm
-  int64_t passes = 2;  // Q2: after each but the last pass the labelled samples are labelled anew by their prototypes
+  int64_t passes = 2;      // Q2: all but the last pass relabel the labelled samples by the prototypes
   EmptyClass empty = EmptyClass::kWeighted;
 };
 
@@ -26,7 +26,7 @@ Tensor class_prototypes(const Tensor& features, const Tensor& label, const Tenso
 // q [n, K]: softmax over classes of the negative distance to the prototypes.
 Tensor prototype_posterior(const Tensor& features, const Tensor& prototypes, const PrototypeOptions& options);
 
-// Prototypes from `label`, refined in `passes` passes; the posterior of the last. `label` itself stays as it is.
+// The posterior of prototypes from `label`, refined in `passes` passes. `label` does not change.
 Tensor refined_posterior(const Tensor& features, const Tensor& label, const Tensor& probabilities,
                          const PrototypeOptions& options);
 

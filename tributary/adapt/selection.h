@@ -1,8 +1,7 @@
-// Selective pseudo-labelling: which target samples are trusted, and with which label.
+// Selects the target samples to train on, and their pseudo-labels.
 //
-// The variance term of the bound wants many labelled samples, the label-mismatch term wants only right ones. The
-// confidence query trades the two: the N most confident samples are labelled, and N grows round by round until the
-// whole target set is in.
+// Few samples keep pseudo-labels clean (label mismatch), many keep the variance low. The N most confident samples are
+// labelled; N grows every round until it covers the target set.
 #pragma once
 
 #include "tributary/base/tensor.h"
@@ -15,7 +14,7 @@ enum class Threshold { kAtLeast, kAbove };  // N2
 // The split of the target set in one round.
 struct Selection {
   static constexpr int64_t kUnlabelled = -1;
-  Tensor label;        // int64 [n], kUnlabelled where a sample is not trusted
+  Tensor label;        // int64 [n], kUnlabelled for samples that are not selected
   Tensor confident;    // int64 [N], indices into the target set, most confident first
   Tensor unconfident;  // int64 [n - N], ascending
 };
@@ -29,12 +28,12 @@ int64_t initial_count(const Tensor& confidence, double lambda_alpha, Threshold t
 // The size of the confident set in `round` of 1..rounds, growing evenly from `initial` to `total` (Algorithm 1).
 int64_t confident_count(int64_t initial, int64_t total, int64_t round, int64_t rounds, Growth growth = Growth::kPaper);
 
-// Labels the `count` samples of highest max_k score[i, k] with argmax_k score[i, k] (Eq. 10). Equal scores go by index,
-// so that a selection depends neither on the device nor on the number of threads.
+// Labels the `count` samples with the highest max_k score[i, k] by argmax_k score[i, k] (Eq. 10). Ties are broken by
+// index, so the result does not depend on the device or the number of threads.
 Selection select_confident(const Tensor& score, int64_t count);
 
-// The selective oracle (Definition 1): trusts exactly the samples whose pseudo-label is right. It needs the truth, and
-// is here to show what a perfect selection would give.
+// The selective oracle (Definition 1): selects exactly the samples whose pseudo-label is right. It needs the true
+// labels and shows what a perfect selection would reach.
 Selection select_with_oracle(const Tensor& score, const Tensor& truth);
 
 }  // namespace tributary

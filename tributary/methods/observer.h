@@ -1,6 +1,6 @@
-// What an adaptation tells those who listen: progress bar, metrics log, evaluation, report.
+// Events of an adaptation, for the progress bar, the metrics log, evaluation and the report.
 //
-// Events carry what the method itself knows. Whoever has labels compares them with the events; the method cannot.
+// Events carry only what the method knows. Observers may have labels to compare with; the method has none.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct StepEvent {
 
 // The mean of every loss over the steps of one round.
 struct MeanLosses {
-  std::vector<double> cross_entropy;  // a source each
+  std::vector<double> cross_entropy;  // per source
   std::vector<double> information;
   double adversarial = 0;
   double discriminator = 0;
@@ -33,21 +33,21 @@ struct PhaseSeconds {
   double evaluation = 0;  // the pass over the target set
   double weights = 0;     // domain weights
   double labels = 0;      // prototypes and scores
-  double waiting = 0;     // within the first two: for pictures that were still being read
+  double waiting = 0;     // part of the first two: waiting for pictures to be read
 };
 
 // The state after a round; round 0 is the state before any training.
 struct RoundEvent {
   int64_t round = 0, rounds = 0;
-  std::map<std::string, std::vector<double>> means;  // of losses, a source each or one for all
+  std::map<std::string, std::vector<double>> means;  // of losses, per source or one for all
   double seconds = 0;                                // since the last event of this kind
   PhaseSeconds phases;                               // of these
-  int64_t pictures = 0;                              // that went through a source in training, forward and backward
-  Ensemble* ensemble = nullptr;                      // the models as they are now, mixture included
-  std::vector<Tensor> features;                      // [n, d_j] of the target set, a source each (adapt/feature_rows.h)
+  int64_t pictures = 0;                              // passed through sources in training
+  Ensemble* ensemble = nullptr;                      // the current models, mixture included
+  std::vector<Tensor> features;                      // [n, d_j] of the target set, per source (adapt/feature_rows.h)
   Tensor logits;                                     // [m, n, K]
   Tensor probabilities;                              // [n, K], the mixture
-  Tensor weights;                                    // [m], raw; undefined where the method has none
+  Tensor weights;                                    // [m], raw; undefined if the method has none
   // Selective self-training alone.
   const Selection* trained = nullptr;  // what this round trained on; null in round 0
   MeanLosses losses;
@@ -60,12 +60,12 @@ class Observer {
   virtual ~Observer() = default;
   virtual void on_step(const StepEvent&) {}
   virtual void on_round(const RoundEvent&) {}
-  // What it must know again when an interrupted run goes on: keys of its own in a common object.
+  // Saves and restores what it needs to resume an interrupted run, under keys of its own.
   virtual void save(nlohmann::json&) const {}
   virtual void restore(const nlohmann::json&) {}
 };
 
-// Passes every event on, in order.
+// Forwards every event to all observers, in order.
 class Observers : public Observer {
  public:
   explicit Observers(std::vector<Observer*> listeners) : listeners_(std::move(listeners)) {}

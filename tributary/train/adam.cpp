@@ -5,7 +5,7 @@
 namespace tributary {
 namespace {
 
-// Tensors one behind the other as a vector.
+// Tensors concatenated to one vector.
 Tensor flattened(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> flat;
   for (const Tensor& tensor : tensors) flat.push_back(tensor.reshape({-1}));
@@ -73,7 +73,7 @@ void Adam::step(const std::vector<Tensor>& gradients, const Tensor& factor, cons
     Tensor rate = group.rate / correction;
     if (factor.defined()) rate = rate * factor;
     Tensor update = group.first / (group.second.sqrt() / deviation + options_.epsilon) * rate;
-    // Less a positive zero every number is itself, a negative zero included.
+    // Subtracting +0 changes no number, not even -0.
     if (off.defined()) update = update.masked_fill(off, 0);
     std::vector<Tensor> values;
     for (const Tensor& parameter : own(parameters_)) values.push_back(parameter.detach());

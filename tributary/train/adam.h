@@ -1,7 +1,7 @@
 // Adam (Kingma and Ba, 2015), as torch.optim.Adam computes it.
 //
-// Steps may be recorded on a GPU and then repeated, so the counter behind the bias correction lies on the device, and a
-// step that must not take place yet is one with an `active` of zero: nothing moves, not even the counter.
+// Steps may be captured in CUDA graphs. So the step counter of the bias correction lies on the device, and a step can
+// be switched off by an `active` of zero: then nothing moves, not even the counter.
 #pragma once
 
 #include <vector>
@@ -23,24 +23,25 @@ struct AdamGroup {
 
 class Adam {
  public:
-  // The parameters must be where they stay: their moments lie on the same device.
+  // Moments are created on the parameters' device, so these must not move later.
   Adam(const std::vector<AdamGroup>& groups, AdamOptions options);
 
-  // All of them, group by group: the order of the gradients that `step` takes.
+  // All parameters, group by group: the order of the gradients that `step` takes.
   const std::vector<Tensor>& parameters() const { return parameters_; }
 
-  // What it keeps from step to step, beside the parameters.
+  // Its own state from step to step: moments and the step counter.
   NamedTensors state() const;
 
-  // One step with a gradient for every parameter. Rates are multiplied with `factor`, float [] on the device. Where
-  // `active`, float [] too, is given and zero, parameters and moments stay as they are to the last bit.
+  // One step with one gradient per parameter. `factor`, float [] on the device, multiplies the rates. If `active`,
+  // float
+  // [] too, is given and zero, parameters and moments do not change by a bit.
   void step(const std::vector<Tensor>& gradients, const Tensor& factor = {}, const Tensor& active = {});
 
  private:
   // Moments of a group as one vector: few launches for many tensors.
   struct Group {
     size_t begin, end;     // in parameters_
-    Tensor first, second;  // float [all numbers of the group]
+    Tensor first, second;  // float [number of values in the group]
     double rate;
   };
 

@@ -1,8 +1,8 @@
-// Training steps: done eagerly on a CPU, recorded and repeated on a GPU.
+// Training steps: run eagerly on a CPU, captured in CUDA graphs and replayed on a GPU.
 //
-// A step of many small kernels costs a GPU more in launches than in work. Steps of one shape are therefore recorded
-// after a few eager ones and then repeated as a whole, with all dropout masks drawn together. Both ways run the same
-// code on the same numbers.
+// A step of many small kernels costs a GPU more in launches than in work. Steps of one shape are therefore captured
+// after a few eager ones and then replayed, with all dropout masks drawn together. Eager and captured steps run the
+// same code on the same numbers.
 #pragma once
 
 #include <functional>
@@ -17,23 +17,24 @@ namespace tributary {
 
 class CapturedSteps {
  public:
-  // Does the step that a plan on the device describes, with a noise for each of its keys; returns what is to be known
-  // of it, a tensor on the device.
+  // Runs the step of a plan on the device, with one dropout stream per key of the plan. Returns its losses, a tensor on
+  // the device.
   using Step = std::function<Tensor(const StepPlan& plan, std::vector<DropoutStream>& dropout_stream)>;
 
-  // Nothing is recorded where that is not possible, or where `cuda_graph` says so.
+  // Captures nothing if the device cannot, or if `cuda_graph` is false.
   CapturedSteps(torch::Device device, bool cuda_graph, Step step);
 
-  // To be called within an OwnStream. Steps of unusual shapes are recorded too, but not made the fastest possible.
+  // To be called within an OwnStream. Steps of rare shapes (`usual` false) are captured too, but without a search for
+  // the fastest algorithms.
   Tensor run(const StepPlan& plan, bool usual = true);
 
-  // Forgets the unusual ones, and frees their memory.
+  // Drops the graphs of rare shapes and frees their memory.
   void forget_rare_shapes();
 
  private:
   struct Captured {
     bool usual = true;
-    int eager = 0;  // times it was done eagerly
+    int eager = 0;  // eager runs so far
     std::optional<DropoutMasks> masks;
     std::optional<StepPlan> plan;
     Tensor result;

@@ -1,7 +1,7 @@
 // Distillation (docs/method.md, Distillation): a mixture of many networks in, one student of ordinary size out.
 //
-// The student learns to say what the mixture says about the very pictures it sees, changed in the same way. The
-// teachers stay as they are; everything of the student is trained, its classifier too. No labels are involved.
+// The student learns to predict what the mixture predicts for the same augmented pictures. The teachers do not change;
+// all parts of the student are trained, its classifier included. No labels are involved.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 namespace tributary {
 
 enum class TeacherLabels { kHard, kSoft };
-// What the teachers look at: the student's own batch, or the unchanged pictures once and for all.
+// What the teachers see: the student's augmented batch, or the unaugmented pictures, once.
 enum class TeacherView { kBatch, kTest };
 
 struct DistillationOptions {
@@ -40,15 +40,15 @@ Tensor soft_distillation_loss(const Tensor& logits, const Tensor& teacher, doubl
 
 struct DistillationProgress {
   int64_t step, steps;
-  double loss;  // of a step now and then
+  double loss;  // of a recent step; NaN before the first was read
 };
 
-// Trains `student` in place, on the device it is on and the teachers are on. It must take the same pictures as they.
-// Goes on from where `checkpointer` says an interrupted distillation left off.
+// Trains `student` in place, on its device, where the teachers must be too. Its preprocessing must equal theirs.
+// Resumes from the checkpointer's resume point, if there is one.
 void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target, const DistillationOptions& options,
              uint64_t seed, Checkpointer& checkpointer,
              const std::function<void(const DistillationProgress&)>& progress = {});
-// The same in one go.
+// The same without checkpoints.
 inline void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target,
                     const DistillationOptions& options, uint64_t seed,
                     const std::function<void(const DistillationProgress&)>& progress = {}) {

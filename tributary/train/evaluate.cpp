@@ -23,7 +23,7 @@ OutputCollection::OutputCollection(std::span<SourceModel> sources, const DeviceI
   kind_ = feature_kind(images.size(), joint_width, images.feature_bytes());
   for (const SourceModel& source : sources) by_sources_ = by_sources_ || source.sharding().by == Sharding::By::kSources;
   if (!keep_features) return;
-  if (comm_) {  // as the one with the least memory must
+  if (comm_) {  // as the rank with the least memory must
     const Tensor kinds = comm_->all_gather(torch::tensor({static_cast<int64_t>(kind_)}, torch::kInt64));
     kind_ = static_cast<FeatureKind>(kinds.max().item<int64_t>());
   }

@@ -16,32 +16,31 @@ struct Outputs {
   bool in_blocks = false;  // whether a float32 copy of the features would take too much memory
 };
 
-// Pictures that a pass in evaluation takes at once: as many small ones as keep a GPU busy, and fewer large ones on a
-// CPU, which gains nothing from more and would need gigabytes.
+// The batch size of evaluation: enough small pictures to keep a GPU busy, and fewer large ones on a CPU, which gains
+// nothing from more and would need gigabytes.
 int64_t evaluation_batch(const DeviceImages& images);
 
-// In the order of the set, without gradients, with running statistics: nothing of the model changes.
-// `mixed_precision` computes in bfloat16 on a GPU; what comes out is float32. Several sources see each batch one after
-// the other, so that pictures are read only once. Where ranks share the sources' passes they agree on the sources first
-// and then divide the pictures, or the sources, among them; what comes out is equal on all. `waited` is told how many
-// seconds it waited for pictures.
+// Outputs in the order of the set, without gradients and with running statistics: the model does not change.
+// `mixed_precision` computes in bfloat16 on a GPU; outputs are float32. All sources see a batch before the next is
+// read. Ranks that share the sources' passes first make the sources equal and then divide the pictures, or the sources;
+// the outputs are equal on all ranks. `waited` receives the seconds spent waiting for pictures.
 std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision = false,
                               double* waited = nullptr);
 Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision = false);
 
-// The logits of every source, [m, n, K]. Features are forgotten at once.
+// The logits of every source, [m, n, K]. Features are not kept.
 Tensor evaluate_logits(Ensemble& ensemble, const DeviceImages& images);
 
-// What the passes above are made of: outputs of several sources that are put together batch by batch.
+// Collects the outputs of several sources batch by batch; the passes above are made of it.
 class OutputCollection {
  public:
   OutputCollection(std::span<SourceModel> sources, const DeviceImages& images, bool keep_features = true);
 
-  // Of the next `total` pictures of the set those that this process looks at; all, unless ranks divide them.
+  // The rows among the next `total` pictures that this process passes: all, unless ranks divide them.
   Shard own_rows(int64_t total) const;
-  // The next pictures, as every source wants them (see `views`): the own rows of `total`.
+  // Passes this process's rows of the next `total` pictures, normalised for every source (see `views`).
   void add(const std::vector<Tensor>& x, int64_t total);
-  // All of them, when all are there.
+  // The outputs for the whole set, once all batches were added.
   std::vector<Outputs> all() const;
 
  private:
@@ -49,7 +48,7 @@ class OutputCollection {
   Communicator* comm_;
   bool by_sources_ = false;
   FeatureKind kind_;
-  std::vector<FeatureStorage> features_;  // a source each, or none
+  std::vector<FeatureStorage> features_;  // per source; empty if not kept
   std::vector<std::vector<Tensor>> logits_;
 };
 

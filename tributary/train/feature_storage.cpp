@@ -16,7 +16,7 @@
 namespace tributary {
 namespace {
 
-// An open file that has no name any more.
+// An open file without a name.
 class NamelessFile {
  public:
   explicit NamelessFile(const std::string& folder) {
@@ -60,7 +60,7 @@ Tensor mapped_rows(int64_t rows, int64_t width, const std::string& folder) {
   const auto bytes = static_cast<size_t>(rows * width) * sizeof(float);
   if (bytes == 0) return torch::empty({rows, width}, torch::kFloat32);
   const NamelessFile file(folder);
-  // Without blocks of its own a file that is only long would end the program by SIGBUS when the disk is full.
+  // Allocate blocks now: with a sparse file, a full disk would kill the program by SIGBUS.
   if (const int error = posix_fallocate(file.descriptor(), 0, static_cast<off_t>(bytes)); error != 0)
     work_error(
         "{}: no room for {:.1f} MiB of features ({}); set TMPDIR to a folder with room, or allow more --feature-memory",

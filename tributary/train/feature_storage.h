@@ -1,8 +1,8 @@
-// Where the features of a whole set are kept: in memory while they fit, in half precision or in a file when not.
+// Storage for the features of a whole set: in memory if they fit, else in half precision or in a file.
 //
-// After each round every source has looked at every picture, and prototypes need all that it saw: n x sum_j d_j
-// numbers. For millions of pictures that is more than a GPU has to give. What evaluation hands out is a tensor in any
-// case; whoever computes with it takes its rows block by block (adapt/feature_rows.h).
+// After each round prototypes need the features of every source for every picture, n x sum_j d_j numbers. For millions
+// of pictures that exceeds the memory of a GPU. Evaluation returns a tensor in every case; all computation on it runs
+// in float32, one block of rows at a time (adapt/feature_rows.h).
 #pragma once
 
 #include <string>
@@ -17,21 +17,21 @@ enum class FeatureKind {
   kMapped,  // float32 in a temporary file, seen as a tensor of the host
 };
 
-// Bytes that features may take on `device`: `given`, or half of what is free there now where that is negative.
+// Bytes that features may take on `device`: `given`, or half of the free memory if that is negative.
 int64_t feature_budget(int64_t given, torch::Device device);
 
-// How features [rows, joint_width] of all sources together are kept within `budget` bytes: the first kind that fits.
+// The first kind of storage for features [rows, joint_width], of all sources together, that fits into `budget` bytes.
 FeatureKind feature_kind(int64_t rows, int64_t joint_width, int64_t budget);
 
-// The features of one source, which come a batch at a time.
+// The features of one source, filled batch by batch.
 class FeatureStorage {
  public:
-  // Room for [rows, width] at once, so that a file that the disk cannot hold is a WorkError here and not a crash later.
+  // Allocates [rows, width] at once, so that a full disk is a WorkError here and not a crash later.
   FeatureStorage(FeatureKind kind, int64_t rows, int64_t width, torch::Device device);
 
   // The next rows, float [b, width].
   void append(const Tensor& features);
-  // All of them, when all are there.
+  // All rows, once they were added.
   Tensor all() const;
 
  private:
@@ -39,10 +39,10 @@ class FeatureStorage {
   int64_t filled_ = 0;
 };
 
-// Float32 [rows, width] in a file of `folder` that has no name and is gone with the tensor.
+// Float32 [rows, width] in an unnamed file in `folder`, which is deleted with the tensor.
 Tensor mapped_rows(int64_t rows, int64_t width, const std::string& folder);
 
-// The folder for such files: $TMPDIR, else /var/tmp, which unlike /tmp is rarely a part of the memory.
+// The folder for such files: $TMPDIR, else /var/tmp, which unlike /tmp is rarely in memory.
 std::string folder_for_features();
 
 }  // namespace tributary

@@ -1,7 +1,7 @@
-// The gradients of parameters whose passes several ranks share by rows: each rank has those of its own rows, and what
-// the optimiser wants is their sum.
+// Sums gradients over ranks. Where ranks share a pass by rows, each has the gradient of its own rows, and the optimiser
+// needs the sum.
 //
-// All gradients of a group go over the wire as one vector, and while they do the ranks go on with other work.
+// All gradients of a group are reduced as one vector, asynchronously.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,13 @@ namespace tributary {
 
 class GradientReduction {
  public:
-  // Null: the gradients are whole as they are.
+  // Null: nothing to sum.
   void reduce_over(Communicator* comm) { comm_ = comm; }
 
-  // The gradients of `parameters` are complete, and are not touched until `finish`. Does nothing if it did.
+  // Starts the reduction of the gradients of `parameters`, which must be complete and must not change until `finish`.
+  // Does nothing if it was started.
   void begin(const std::vector<Tensor>& parameters);
-  // The sums, one a parameter; undefined where there is no gradient.
+  // The sums, one per parameter; undefined without a gradient.
   std::vector<Tensor> finish(const std::vector<Tensor>& parameters);
   void forget();
 

@@ -1,4 +1,4 @@
-// With how many bits convolutions and matrix products are computed; weights and losses are always float32.
+// The precision of convolutions and matrix products. Weights and losses are always float32.
 #pragma once
 
 #include <string>

@@ -62,7 +62,7 @@ void Sgd::each_group(Update update) {
 
 void Sgd::step(double factor) {
   each_group([&](double rate, auto& values, auto& slopes, auto& velocity) {
-    // The gradients' own memory serves as scratch: nobody reads it after the step.
+    // The gradients are overwritten: nothing reads them after the step.
     sgd_direction(values, slopes, velocity, options_.momentum, options_.weight_decay, options_.nesterov);
     at::_foreach_add_(values, slopes, -rate * factor);
   });

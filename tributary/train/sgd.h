@@ -30,15 +30,15 @@ class Sgd {
   Sgd(std::vector<SgdGroup> groups, SgdOptions options);
 
   void zero_gradients();
-  // Where ranks share a group's passes: its gradients are complete, and begin to be added up beside coming work. What
-  // nobody began `step` does.
+  // Starts to sum the gradients of a group over the ranks that share its passes, asynchronously; they must be complete.
+  // `step` does this for all other groups.
   void begin_reduction(size_t group);
   // One step with every group's rate times `factor`. Momentum persists from step to step.
   void step(double factor);
   // The same with a factor that lies on the device, float [].
   void step(const Tensor& factor);
 
-  // What it keeps from step to step, beside the parameters.
+  // Its own state from step to step: momentum.
   NamedTensors state() const;
 
  private:
@@ -48,7 +48,7 @@ class Sgd {
     GradientReduction sums{};
     int64_t owner = -1;  // of all its parameters
   };
-  // Calls update(rate, values, slopes, velocity) with what has a gradient, group by group.
+  // Calls update(rate, values, slopes, velocity) per group, with the parameters that have a gradient.
   template <typename Update>
   void each_group(Update update);
 

@@ -1,7 +1,7 @@
 // Source training (docs/method.md, Source training): one labelled domain in, one source model out.
 //
-// Label-smoothed cross-entropy, SGD with a decaying rate, and a true copy of the iterate that does best on the source's
-// own validation split. Only labels of the source are used.
+// Label-smoothed cross-entropy and SGD with a decaying rate. Keeps a copy of the iterate with the best accuracy on the
+// source's own validation split. Only labels of the source are used.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ struct SourceTrainingOptions {
   SgdOptions sgd;
   Start classifier_init = Start::kDefault;
   KeptIterate keep = KeptIterate::kBest;
-  double train_share = 0.9;  // where no validation set is given: this share trains, the rest selects
+  double train_share = 0.9;  // without a validation set: this share trains, the rest validates
   bool full = false;         // train on everything and still validate on the rest of the split
   Augmentation augmentation;
   Precision precision = Precision::kAuto;
@@ -44,13 +44,13 @@ struct Split {
 };
 Split split_for_validation(const LabelledImages& data, double share, bool full, uint64_t seed);
 
-// Keeps a copy of the model at its best accuracy so far; of equals the later one.
+// Keeps a copy of the model at its best accuracy so far; the later one of equals.
 class BestCopy {
  public:
   void offer(double accuracy, const SourceModel& model);
   double accuracy() const { return accuracy_; }
   const NamedTensors& state() const { return state_; }
-  // Goes on from an earlier copy.
+  // Restores a saved copy.
   void resume(double accuracy, NamedTensors state);
   void restore(SourceModel& model) const { model.restore(state_); }
 
@@ -61,15 +61,15 @@ class BestCopy {
 
 struct SourceTrainingProgress {
   int64_t step, steps;
-  double accuracy;  // on the validation split at its last look, negative before the first
+  double accuracy;  // on the validation split, last measured; negative before the first time
 };
 
-// Trains `model` in place, on the device it is on, and returns its validation accuracy. Goes on from where
-// `checkpointer` says an interrupted training left off.
+// Trains `model` in place, on its device, and returns its validation accuracy. Resumes from the checkpointer's resume
+// point, if there is one.
 double train_source(SourceModel& model, const LabelledImages& training, const LabelledImages& validation,
                     const SourceTrainingOptions& options, uint64_t seed, Checkpointer& checkpointer,
                     const std::function<void(const SourceTrainingProgress&)>& progress = {});
-// The same in one go.
+// The same without checkpoints.
 inline double train_source(SourceModel& model, const LabelledImages& training, const LabelledImages& validation,
                            const SourceTrainingOptions& options, uint64_t seed,
                            const std::function<void(const SourceTrainingProgress&)>& progress = {}) {

@@ -19,7 +19,7 @@
 namespace tributary {
 namespace {
 
-// Of both optimisers.
+// For both optimisers.
 constexpr SgdOptions kSgd{/*momentum=*/0.9, /*weight_decay=*/5e-4, /*nesterov=*/true};
 
 BaitClassifier copy_of_classifier(const SourceModel& source) {
@@ -77,7 +77,7 @@ Tensor BaitStep::cast(const Tensor& pixels, DropoutStream& dropout_stream, const
 Tensor BaitStep::bite(const Tensor& pixels, DropoutStream& dropout_stream, const Tensor& rate_factor) {
   Tensor anchor, bait;
   {
-    // A scope of its own: weights that the one above converted are not those of the bait any more.
+    // A new scope: the bait has moved since its weights were converted to bfloat16 above.
     const MixedPrecision precision(options_.mixed_precision, pixels.device());
     const Tensor features = source_.features(normalise(pixels, source_.info().normalisation), &dropout_stream);
     anchor = source_.classify(features).to(torch::kFloat32);
@@ -95,7 +95,7 @@ namespace {
 struct BaitOptions {
   HeadDistance distance = HeadDistance::kCode;
   double cast_weight = -1;  // negative: 10 for the code's distance, 1 for the paper's
-  double rate = 0;          // of the bait; 0: its own, see bait_rate
+  double rate = 0;          // of the bait; 0: the default, see bait_rate
 };
 
 class BaitLearner : public Learner {

@@ -14,8 +14,8 @@ struct BaitStepOptions {
   bool mixed_precision = false;
 };
 
-// The learning rate of bottleneck and bait for a schedule of so many steps. It does not decay, so that it moves the
-// features as far as there are steps: on small pictures 1e-3 is fine for 600 of them and leads a long schedule astray
+// The default learning rate of bottleneck and bait for so many steps. The rate does not decay, so the features move
+// further the more steps there are: on small pictures 1e-3 suits 600 steps, and diverges over many more
 // (docs/results.md, Digit-Five).
 double bait_rate(bool photographs, int64_t steps);
 

@@ -24,11 +24,11 @@ struct DecisionOptions {
   EmptyCentroid empty = EmptyCentroid::kSoft;
 };
 
-// Whether pictures changed for training are the pictures themselves.
-bool changes_nothing(const Augmentation& changes, const DeviceImages& images) {
-  if (changes.flip > 0 || changes.grey > 0 || changes.shift > 0 || changes.rotation > 0) return false;
-  const Tensor one = images.fetch(torch::zeros({1}, torch::kInt64));
-  return one.size(1) == images.crop() && one.size(2) == images.crop();
+// Whether augmented pictures equal the centre crops of evaluation.
+bool changes_nothing(const Augmentation& augmentation, const DeviceImages& images) {
+  if (augmentation.flip > 0 || augmentation.grey > 0 || augmentation.moves()) return false;
+  const PictureSize& size = images.picture_size();
+  return size.height == size.crop && size.width == size.crop;
 }
 
 class DecisionLearner : public JointLearner {
@@ -83,8 +83,8 @@ class DecisionLearner : public JointLearner {
   }
 
  private:
-  // What the sources make, in evaluation, of pictures that are changed as for training: the released code looks at the
-  // target set through its training loader here, unlike SHOT.
+  // Outputs of the sources, in evaluation mode, for augmented pictures: the released code uses its training loader
+  // here, unlike SHOT.
   std::vector<Outputs> changed_outputs(int64_t round) {
     const MixedPrecision precision(settings_.mixed, images_.device());
     OutputCollection outputs(ensemble_.sources, images_);
@@ -92,7 +92,7 @@ class DecisionLearner : public JointLearner {
     for (int64_t begin = 0; begin < images_.size(); begin += batch) {
       const int64_t end = std::min(begin + batch, images_.size());
       const NoAlgorithmSearch quick(end - begin != batch);
-      // Three numbers: steps draw from paths of two.
+      // A path of three numbers; steps use paths of two.
       const Random random(schedule_.seed, Purpose::kAugment,
                           {0, static_cast<uint64_t>(round), static_cast<uint64_t>(begin)});
       const Tensor pixels = images_.augmented(torch::arange(begin, end), schedule_.augmentation, random);
@@ -106,8 +106,8 @@ class DecisionLearner : public JointLearner {
   TrainingSchedule schedule_;
   DecisionOptions options_;
   bool own_pass_;
-  std::vector<Tensor> rows_;       // a source each, float [n, d + 1]: g
-  std::vector<Tensor> centroids_;  // a source each, float [K, d + 1]
+  std::vector<Tensor> rows_;       // per source, float [n, d + 1]: g
+  std::vector<Tensor> centroids_;  // per source, float [K, d + 1]
 };
 
 class Decision : public JointMethod {

@@ -67,7 +67,8 @@ Tensor JointLearner::step(const TargetBatch& batch) {
     logits[j] = source.classify(phi).to(torch::kFloat32);
   });
 
-  // The sources meet in the loss alone: it is taken back to their logits, and from there each goes its own way.
+  // The sources meet in the loss alone. Its gradient stops at their logits; from there each source runs its own
+  // backward pass.
   Tensor meeting = at::stack(logits).detach().requires_grad_(true);
   const Tensor current = weights();
   Tensor wanted;

@@ -1,9 +1,9 @@
 // Sources that are adapted jointly under weights that are trained with them: what DECISION and CAiDA share
 // (docs/method.md, DECISION and CAiDA).
 //
-// One learner moves all sources. A step mixes their logits by the weights, and one optimiser takes the loss of the
-// mixture to every backbone, every bottleneck and the weights; classifiers stay. What a method brings is the form of
-// its weights and where its labels come from.
+// One learner trains all sources. A step mixes their logits by the weights, and one optimiser minimises the loss of the
+// mixture in every backbone, every bottleneck and the weights; classifiers are frozen. The methods differ in the form
+// of their weights and in their labels.
 #pragma once
 
 #include <functional>
@@ -26,23 +26,23 @@ struct JointSettings {
 
 class JointLearner : public Learner {
  public:
-  // `raw` is what the weights are made of, trained with the sources' parameters.
+  // `raw` are the parameters behind the weights, trained with those of the sources.
   JointLearner(Ensemble& ensemble, const JointSettings& settings, std::vector<Tensor> raw);
 
   std::vector<std::string> losses() const override;
   int64_t dropout_streams() const override { return ensemble_.size(); }
   Tensor step(const TargetBatch& batch) override;
-  // The weights and the optimiser; what labels are made of is the method's.
+  // The weights, the optimiser and `label_state`.
   NamedTensors state() const override;
 
-  // The weights as they are, float [m], on the simplex; gradients reach what they are made of.
+  // The current weights, float [m], on the simplex, differentiable in `raw`.
   virtual Tensor weights() const = 0;
 
  protected:
-  // The labels, int64 [b], of the pictures in `rows` under these weights; called without gradients, in a step.
+  // The labels, int64 [b], of the pictures in `rows` under these weights. Called within a step, without gradients.
   virtual Tensor labels(const Tensor& rows, const Tensor& weights) const = 0;
 
-  // Every tensor that labels of this round are made from.
+  // Every tensor that the labels of this round depend on.
   virtual NamedTensors label_state() const = 0;
 
   Ensemble& ensemble_;
@@ -68,10 +68,10 @@ class JointMethod : public LearnedMethod {
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override;
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
                                                  const TrainingSchedule& schedule) override;
-  // The weights of its learner, on logits.
+  // Logits mixed by the learner's weights.
   Mixture mixture() const override;
 
-  // The one learner; the loss's weights are still to be set.
+  // The learner; it sets the weights of the loss in `settings`.
   virtual std::unique_ptr<JointLearner> learner(Ensemble& ensemble, const DeviceImages& images,
                                                 const TrainingSchedule& schedule, JointSettings settings) const = 0;
 

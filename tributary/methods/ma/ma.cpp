@@ -37,8 +37,7 @@ class MaLearner : public Learner {
   int64_t dropout_streams() const override { return MaStep::kPasses; }
   NamedTensors state() const override { return step_.state(); }
 
-  // A step of the warm-up computes what every step does and leaves the predictor out, since a recorded step is repeated
-  // as it was.
+  // During warm-up a step computes everything but does not update the predictor: a captured step cannot branch.
   Tensor step(const TargetBatch& batch) override {
     const Tensor active = (batch.progress >= warm_up_).to(torch::kFloat32);
     return step_.run(batch.pixels, batch.rate_factor, active, batch.dropout_stream);
@@ -68,7 +67,7 @@ class Ma : public LearnedMethod {
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
                                                  const TrainingSchedule& schedule) override {
-    const MaNumbers numbers = settled_numbers(for_photographs(ensemble), images, schedule);
+    const MaNumbers numbers = resolved_numbers(for_photographs(ensemble), images, schedule);
     const int64_t epochs = options_.warm_up >= 0 ? options_.warm_up : std::max<int64_t>(1, schedule.rounds / 10);
     const int64_t warm_up = epochs * batches_per_epoch(images.size(), std::min(schedule.batch, images.size()));
     std::vector<std::unique_ptr<Learner>> all;
@@ -79,7 +78,7 @@ class Ma : public LearnedMethod {
   }
 
  private:
-  MaNumbers settled_numbers(bool photographs, const DeviceImages& images, const TrainingSchedule& schedule) const {
+  MaNumbers resolved_numbers(bool photographs, const DeviceImages& images, const TrainingSchedule& schedule) const {
     constexpr int64_t kGenerated = 32;  // pixels a side
     const bool small = images.crop() == kGenerated;
     if (options_.space == MaSpace::kImage && !small)

@@ -92,7 +92,7 @@ MaStep::MaStep(SourceModel& source, const MaNumbers& numbers, const Random& init
       statistics_(buffers_of(source)),
       statistics_before_(clones(statistics_)),
       statistics_after_(clones(statistics_)) {
-  TRIBUTARY_CHECK(numbers.space != MaSpace::kAuto, "the space of samples is not settled");
+  TRIBUTARY_CHECK(numbers.space != MaSpace::kAuto, "the space of samples is not resolved");
 }
 
 std::vector<std::string> MaStep::losses() {

@@ -19,7 +19,7 @@ enum class MaFakes { kTrain, kEval };
 // How the predictor goes down its slopes.
 enum class MaDescent { kSgd, kAdam };
 
-// The numbers of a step, settled for one kind of pictures.
+// The hyper-parameters of a step, resolved for one kind of pictures.
 struct MaNumbers {
   MaSpace space = MaSpace::kImage;
   double lambda_generated = 0.1, lambda_semantic = 0.1, lambda_weights = 1e-4, lambda_clustering = 0.1;
@@ -45,7 +45,7 @@ struct MaSlopes {
 
 class MaStep {
  public:
-  enum Pass : size_t { kDraws, kGenerated, kTarget, kPasses };  // the noises of a step
+  enum Pass : size_t { kDraws, kGenerated, kTarget, kPasses };  // the dropout streams of a step
 
   // All parameters of `source` are trained from here on.
   MaStep(SourceModel& source, const MaNumbers& numbers, const Random& init);
@@ -58,7 +58,7 @@ class MaStep {
              std::vector<DropoutStream>& dropout_stream);
 
   // The parts of it. `real` is the batch in the space of samples; in that of features this is a training pass of the
-  // backbone, which the predictor's step goes on from.
+  // backbone, from which the predictor's step continues.
   Tensor begin(const Tensor& pixels, DropoutStream& target);
   MaDraw draw(int64_t count, DropoutStream& dropout_stream) const;
   // Moves the discriminator's singular vectors, too.

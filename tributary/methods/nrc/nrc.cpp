@@ -68,7 +68,7 @@ class NrcLearner : public Learner {
         optimiser_(std::move(optimiser)),
         banks_(images.size(), source.info().feature_width, static_cast<int64_t>(source.info().classes.size()),
                images.device()) {
-    // Another method may have frozen it before.
+    // Other methods leave it frozen.
     for (NamedTensor& parameter : source_.classifier_parameters()) parameter.value.set_requires_grad(true);
   }
 
@@ -83,7 +83,7 @@ class NrcLearner : public Learner {
         {{"optimiser", optimiser_.state()}, {"banks", {{"features", banks_.features}, {"scores", banks_.scores}}}});
   }
 
-  // The first content of the banks: an evaluation, but of pictures as training changes them.
+  // Fills the banks: an evaluation of augmented pictures.
   void begin_round(int64_t round, const std::vector<Outputs>&) override {
     if (round != 1) return;
     torch::NoGradGuard no_grad;
@@ -140,7 +140,7 @@ class Nrc : public LearnedMethod {
     const NrcSetting own = setting(ensemble);
     TrainingSchedule schedule = common_.schedule(ensemble, /*own_batch=*/64, own.epochs);
     schedule.decay = own.decay;
-    // As many as it would be anyway; said here because the neighbours change at half of them.
+    // The default number, set here because the neighbours change at half of the steps.
     schedule.steps = schedule.rounds * batches_per_epoch(pictures, schedule.batch);
     return schedule;
   }
@@ -166,7 +166,7 @@ class Nrc : public LearnedMethod {
   }
 
  private:
-  // The benchmark's numbers with the user's in their place.
+  // The benchmark's numbers, replaced by those that the user gave.
   NrcSetting setting(const Ensemble& ensemble) const {
     NrcSetting own = setting_for(common_.benchmark, for_photographs(ensemble));
     const bool changes = own.first.near != own.later.near;

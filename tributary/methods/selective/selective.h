@@ -1,8 +1,8 @@
-// Selective self-training for multi-source-free adaptation: Algorithm 1, the whole of it.
+// Selective self-training for multi-source-free adaptation: Algorithm 1.
 //
-// Round by round: the domain weights say how much to trust each source, prototypes denoise the pseudo-labels of their
-// mixture, the confident part of the target set is chosen and trained on, and the rest is aligned with it in the joint
-// feature space. The confident part grows until it is everything.
+// In every round the domain weights say how much to trust each source, prototypes denoise the pseudo-labels of the
+// mixture, the confident part of the target set is selected and trained on, and the rest is aligned with it in the
+// joint feature space. The confident part grows until it covers the target set.
 #pragma once
 
 #include "tributary/methods/method.h"
@@ -21,8 +21,8 @@ class SelectiveSelfTraining : public Method {
   SelectiveOptions options_;
 };
 
-// The same with the selective oracle in place of the confidence query: it is told the true labels, and trains on
-// exactly the samples whose pseudo-label is right. No method for use, but the ceiling of the selection (Definition 1).
+// The same with the selective oracle (Definition 1) instead of the confidence query: it knows the true labels, and
+// selects exactly the samples whose pseudo-label is right. An upper bound for selections, not a method to use.
 void adapt_with_oracle(Ensemble& ensemble, const ImageSet& target, const Labels& oracle,
                        const SelectiveOptions& options, Observer& observer, Checkpointer& checkpointer);
 

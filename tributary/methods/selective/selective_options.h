@@ -40,7 +40,7 @@ struct SelectiveOptions : MethodOptions {
   InformationSet information_set = InformationSet::kClean;
   AdversarialSet adversarial_set = AdversarialSet::kClean;
   LoaderPairing pairing = LoaderPairing::kIndependent;
-  double least_batch = 0.25;  // the share of a batch below which the rest of a sweep, and of D_u, is left out
+  double least_batch = 0.25;  // a remainder of an epoch, or a D_u, below this share of a batch is not trained on
   FirstLabels first_labels = FirstLabels::kOwn;
   Growth growth = Growth::kPaper;
   Threshold threshold = Threshold::kAtLeast;

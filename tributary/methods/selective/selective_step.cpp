@@ -23,12 +23,12 @@ std::vector<SgdGroup> groups_of(const Ensemble& ensemble, const SelectiveOptions
   return groups;
 }
 
-// The place of source j's backbone among them.
+// The group of source j's backbone.
 size_t backbone_group(int64_t j) {
   return 2 * static_cast<size_t>(j);
 }
 
-// What `make(j)` makes of the view of source j, once for all sources that share it.
+// make(j) for the view of every source j, called once for all sources that share a view.
 template <class Make>
 std::vector<Tensor> of_views(const std::vector<Tensor>& views, const Make& make) {
   std::vector<Tensor> made;
@@ -40,7 +40,7 @@ std::vector<Tensor> of_views(const std::vector<Tensor>& views, const Make& make)
   return made;
 }
 
-// The passes of a step through a source, in their order, and what goes into them.
+// The passes of a step through a source, in order, and their inputs.
 using Passes = std::vector<std::pair<StepPass, Tensor>>;
 
 Passes passes_of(const StepBatch& batch, size_t j, const Tensor& mixed) {
@@ -57,22 +57,22 @@ Tensor joined(const Passes& passes) {
   return at::cat(inputs);
 }
 
-// Without BatchNorm the backbone treats every picture by itself, so that its passes can be one. That is faster for
-// small networks on a CPU; on a GPU launches cost nothing in a captured step, and large networks want the memory.
+// Without BatchNorm the backbone treats every picture by itself, so its passes can be joined. That is faster for small
+// networks on a CPU. On a GPU launches cost nothing in a captured step, and large networks need the memory.
 bool passes_at_once(SourceModel& source) {
   return !source.sharding().active() && source.device().is_cpu() && source.layered() &&
          source.layered()->network().batch_norms().empty() && !architecture(source.info().architecture).photographs;
 }
 
 // The backbone's features of every pass, computed in one pass over `joined_passes`, the pictures of all of them.
-// `noise_of(pass)` has the dropout masks of each.
-template <class NoiseOf>
+// `stream_of(pass)` has the dropout masks of each.
+template <class StreamOf>
 std::map<StepPass, Tensor> backbone_at_once(LayeredSource& source, const Passes& passes, const Tensor& joined_passes,
-                                            const NoiseOf& noise_of) {
+                                            const StreamOf& stream_of) {
   std::vector<DropoutStream::Part> parts;
   std::vector<int64_t> counts;
   for (const auto& [pass, x] : passes) {
-    parts.push_back({&noise_of(pass), x.size(0)});
+    parts.push_back({&stream_of(pass), x.size(0)});
     counts.push_back(x.size(0));
   }
   DropoutStream dropout_stream(parts, joined_passes.device());
@@ -84,11 +84,11 @@ std::map<StepPass, Tensor> backbone_at_once(LayeredSource& source, const Passes&
 
 }  // namespace
 
-// What a source's forward passes leave for the backward pass.
+// Results of a source's forward passes that the backward pass needs.
 struct SelectiveStep::Source {
   Tensor objective;  // lambda_ce L_ce + lambda_im L_im, without what was already propagated back
   Tensor cross_entropy, information;
-  Tensor aligned, unconfident;  // the features that meet the adversary; undefined without alignment
+  Tensor aligned, unconfident;  // features for the adversary; undefined without alignment
 };
 
 SelectiveStep::SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options)
@@ -107,19 +107,19 @@ NamedTensors SelectiveStep::state() const {
   return joined_state({{"optimiser", optimiser_.state()}, {"adversary", adversary_.state()}});
 }
 
-DropoutStream& SelectiveStep::noise_of(StepNoise& dropout_stream, int64_t j, StepPass pass) const {
+DropoutStream& SelectiveStep::stream_of(StepDropout& dropout_stream, int64_t j, StepPass pass) const {
   return dropout_stream[static_cast<size_t>(j) * std::size(kStepPasses) + static_cast<size_t>(pass)];
 }
 
 std::vector<SelectiveStep::Flat> SelectiveStep::divided_features(const StepBatch& batch,
                                                                  const std::vector<Tensor>& mixed,
-                                                                 StepNoise& dropout_stream) {
+                                                                 StepDropout& dropout_stream) {
   std::vector<Flat> flat(mixed.size());
   if (!ensemble_.by_sources()) return flat;
   std::vector<std::vector<BackbonePass>> passes(mixed.size());
   for (size_t j = 0; j < mixed.size(); ++j)
     for (const auto& [pass, x] : passes_of(batch, j, mixed[j]))
-      passes[j].push_back({x, &noise_of(dropout_stream, static_cast<int64_t>(j), pass)});
+      passes[j].push_back({x, &stream_of(dropout_stream, static_cast<int64_t>(j), pass)});
   const auto features = divided_backbone_features(ensemble_, passes, branches_, is_mixed(options_.precision));
   for (size_t j = 0; j < mixed.size(); ++j) {
     const Passes own = passes_of(batch, j, mixed[j]);
@@ -129,21 +129,21 @@ std::vector<SelectiveStep::Flat> SelectiveStep::divided_features(const StepBatch
 }
 
 SelectiveStep::Flat SelectiveStep::features_at_once(int64_t j, const StepBatch& batch, const Tensor& mixed,
-                                                    const Tensor& joined_passes, StepNoise& dropout_stream) {
+                                                    const Tensor& joined_passes, StepDropout& dropout_stream) {
   SourceModel& source = ensemble_.sources[j];
   if (!passes_at_once(source)) return {};
   const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
-  const auto own_noise = [&](StepPass pass) -> DropoutStream& { return noise_of(dropout_stream, j, pass); };
-  return backbone_at_once(*source.layered(), passes_of(batch, j, mixed), joined_passes, own_noise);
+  const auto own_stream = [&](StepPass pass) -> DropoutStream& { return stream_of(dropout_stream, j, pass); };
+  return backbone_at_once(*source.layered(), passes_of(batch, j, mixed), joined_passes, own_stream);
 }
 
 SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Flat& flat,
-                                             StepNoise& dropout_stream) {
+                                             StepDropout& dropout_stream) {
   SourceModel& source = ensemble_.sources[j];
   const MixedPrecision precision(is_mixed(options_.precision), batch.label.device());
   const bool at_once = passes_at_once(source);
   const auto features = [&](const Tensor& x, StepPass pass) {
-    DropoutStream& own = noise_of(dropout_stream, j, pass);
+    DropoutStream& own = stream_of(dropout_stream, j, pass);
     return (flat.empty() ? source.features(x, &own) : source.layered()->bottleneck_features(flat.at(pass), &own))
         .to(torch::kFloat32);
   };
@@ -165,7 +165,7 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
   const Tensor ce_l = at::cross_entropy_loss(z_l, batch.label);
   result.aligned = phi_l;
   std::vector<Tensor> informed = {z_l};
-  if (!batch.unconfident.empty()) {  // also where nothing is aligned: it moves the running statistics
+  if (!batch.unconfident.empty()) {  // also without alignment: it updates the running statistics
     result.unconfident = features(batch.unconfident[j], StepPass::kUnconfident);
     if (options_.information_set == InformationSet::kAll) informed.push_back(source.classify(result.unconfident));
   }
@@ -179,14 +179,14 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
 }
 
 StepLosses SelectiveStep::accumulate(const StepBatch& batch, const Random& stream) {
-  StepNoise dropout_stream;
+  StepDropout dropout_stream;
   for (int64_t j = 0; j < ensemble_.size(); ++j)
     for (const StepPass pass : kStepPasses)
       dropout_stream.emplace_back(pass_stream(stream, j, pass), batch.label.device());
   return accumulate(batch, dropout_stream);
 }
 
-StepLosses SelectiveStep::accumulate(const StepBatch& batch, StepNoise& dropout_stream) {
+StepLosses SelectiveStep::accumulate(const StepBatch& batch, StepDropout& dropout_stream) {
   optimiser_.zero_gradients();
   std::vector<Tensor> mixed(batch.confident.size()), joined_passes(batch.confident.size());
   if (options_.mixup)

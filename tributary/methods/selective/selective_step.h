@@ -1,5 +1,5 @@
-// One training step of selective self-training (Eq. 14): every source sees the mixed, the confident and the unconfident
-// batch; cross-entropy, information maximisation and the joint adversary pull together; one update.
+// One training step of selective self-training (Eq. 14): every source passes the mixed, the confident and the
+// unconfident batch; one update minimises cross-entropy, information loss and adversarial loss together.
 #pragma once
 
 #include <map>
@@ -13,9 +13,9 @@
 
 namespace tributary {
 
-// What a step works on. Pictures come as every source wants them (see `views`).
+// The inputs of a step. Pictures are normalised for every source (see `views`).
 struct StepBatch {
-  std::vector<Tensor> confident;    // x_l, [b, 3, s, s] a source
+  std::vector<Tensor> confident;    // x_l, [b, 3, s, s] per source
   Tensor label;                     // y~, int64 [b]
   std::vector<Tensor> unconfident;  // x_u; empty if too few are left to align with
   Mixing mixing;                    // unused without mixup
@@ -25,53 +25,53 @@ struct StepBatch {
 // discriminator. On the device, float [2 m + 2].
 using StepLosses = Tensor;
 
-// The forward passes of a source within a step, in their order.
+// The forward passes of a source within a step, in order.
 enum class StepPass : uint64_t { kMixed = 0, kConfident = 1, kUnconfident = 2 };
 inline constexpr StepPass kStepPasses[] = {StepPass::kMixed, StepPass::kConfident, StepPass::kUnconfident};
 
-// The dropout masks of all forward passes of a step, a source behind the other.
-using StepNoise = std::vector<DropoutStream>;
+// The dropout streams of all forward passes of a step, source by source.
+using StepDropout = std::vector<DropoutStream>;
 
-// The randomness of a pass in a step whose own is `stream`.
+// The random stream of a pass in a step with the stream `stream`.
 inline Random pass_stream(const Random& stream, int64_t source, StepPass pass) {
   return stream.child(static_cast<uint64_t>(source)).child(static_cast<uint64_t>(pass));
 }
 
 class SelectiveStep {
  public:
-  // Trains the backbones and bottlenecks of `ensemble`, which must outlive it. Classifiers stay as they are.
+  // Trains the backbones and bottlenecks of `ensemble`, which must outlive it. Classifiers are frozen.
   SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options);
 
-  // `rate_factor` multiplies the learning rates of the sources; `stream` is the step's randomness.
+  // `rate_factor` multiplies the learning rates of the sources; `stream` is the step's random stream.
   StepLosses run(const StepBatch& batch, double rate_factor, const Random& stream);
 
-  // The two halves of `run`, for those who want to look at the gradients in between.
-  StepLosses accumulate(const StepBatch& batch, StepNoise& dropout_stream);
+  // The two halves of `run`: gradients, then the update.
+  StepLosses accumulate(const StepBatch& batch, StepDropout& dropout_stream);
   StepLosses accumulate(const StepBatch& batch, const Random& stream);
   void update(double rate_factor) { optimiser_.step(rate_factor); }
   void update(const Tensor& rate_factor) { optimiser_.step(rate_factor); }
 
   const Adversary& adversary() const { return adversary_; }
-  // The adversary and what the optimiser keeps.
+  // The state of the adversary and of the optimiser.
   NamedTensors state() const;
 
  private:
   struct Source;
   using Flat = std::map<StepPass, Tensor>;  // the backbone's features, per pass
-  DropoutStream& noise_of(StepNoise& dropout_stream, int64_t j, StepPass pass) const;
+  DropoutStream& stream_of(StepDropout& dropout_stream, int64_t j, StepPass pass) const;
   // Backbone features of all passes of every source that ranks divide by source; empty for the others.
   std::vector<Flat> divided_features(const StepBatch& batch, const std::vector<Tensor>& mixed,
-                                     StepNoise& dropout_stream);
+                                     StepDropout& dropout_stream);
   // Backbone features of all passes of source j, if they are computed in one pass over `joined_passes`; else empty.
   Flat features_at_once(int64_t j, const StepBatch& batch, const Tensor& mixed, const Tensor& joined_passes,
-                        StepNoise& dropout_stream);
-  Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Flat& flat, StepNoise& dropout_stream);
+                        StepDropout& dropout_stream);
+  Source forward(int64_t j, const StepBatch& batch, const Tensor& mixed, const Flat& flat, StepDropout& dropout_stream);
 
   Ensemble& ensemble_;
   SelectiveOptions options_;
   Sgd optimiser_;
   Adversary adversary_;
-  Branches branches_;  // a source each
+  Branches branches_;  // one per source
 };
 
 }  // namespace tributary

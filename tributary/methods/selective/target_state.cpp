@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-// Seconds since the last lap, everything asked of the device included.
+// Seconds since the last lap, including pending work of the device.
 double lap(Stopwatch& watch, torch::Device device) {
   synchronise(device);
   return watch.lap();
@@ -39,7 +39,7 @@ void synchronise_state(const TargetState& state, const Ensemble& ensemble) {
   ensemble.synchronise({{"weights", state.weights}, {"probabilities", state.probabilities}, {"score", state.score}});
 }
 
-// Prototype posteriors of every source. `label_of(j)` gives the labels its prototypes are made of.
+// Prototype posteriors of every source. `label_of(own)` gives the labels for its prototypes, from its probabilities.
 template <typename LabelOf>
 Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, LabelOf label_of) {
   std::vector<Tensor> posteriors;

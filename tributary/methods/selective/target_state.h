@@ -13,19 +13,19 @@ struct TargetState {
   Tensor logits;                 // [m, n, K]
   std::vector<Tensor> features;  // [n, d_j], see adapt/feature_rows.h
   Tensor weights;                // [m], raw
-  Tensor posteriors;             // [m, n, K], the prototypes' opinion
+  Tensor posteriors;             // [m, n, K], of the prototypes
   Tensor probabilities;          // [n, K], the mixture h
   Tensor score;                  // [n, K], denoised
-  PhaseSeconds seconds;          // it took to compute all this
+  PhaseSeconds seconds;          // spent on computing all this
 };
 
-// The state before any training: prototypes from the sources' own labels, weights from the start.
+// The state before training: prototypes from the sources' own labels, weights from their initial values.
 TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options);
-// The state after a round that trained on `trained`, weights going on from `weights`.
+// The state after a round that trained on `trained`; the optimisation of the weights starts from `weights`.
 TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained, const Tensor& weights,
                        const SelectiveOptions& options);
 
-// The selection of `round` (1..rounds), never fewer than two samples.
+// The selection of `round` (1..rounds), of at least two samples.
 Selection select_for_round(const TargetState& state, int64_t initial, int64_t round, const SelectiveOptions& options);
 
 }  // namespace tributary

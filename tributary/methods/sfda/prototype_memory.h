@@ -30,7 +30,7 @@ struct PrototypeChoice {
 PrototypeChoice choose_prototypes(const Tensor& labels, const Tensor& entropy, const Tensor& probabilities,
                                   int64_t most, AbsentClass absent = AbsentClass::kMostProbable);
 
-// The prototypes of every class. Its tensors stay the same whatever is in them, so that a recorded step can read them.
+// The prototypes of every class. Its tensors keep their memory, so that a captured step can read them.
 struct PrototypeMemory {
   Tensor rows;   // float [K, most, D], of length one; those from `count` on mean nothing
   Tensor count;  // int64 [], P

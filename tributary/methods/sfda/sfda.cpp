@@ -21,15 +21,15 @@ namespace tributary {
 namespace {
 
 struct SfdaOptions {
-  int64_t steps = 0;       // 0: 5000, on DomainNet 20000; or as many as there are in the passes that were asked for
-  int64_t refresh = 0;     // steps from one memory to the next; 0: 100, on DomainNet at least a pass
+  int64_t steps = 0;       // 0: those of --epochs if given, else 5000, on DomainNet 20000
+  int64_t refresh = 0;     // steps between two memories; 0: 100, on DomainNet at least an epoch
   int64_t prototypes = 0;  // of a class, at most; 0: 100, on DomainNet 20
   AbsentClass absent = AbsentClass::kMostProbable;
   bool memory_training = false;  // builds the memory, and compares with it, in training mode
   bool freeze_stem = true;       // for photographs; the released code's freezing reaches only the first BatchNorm
 };
 
-// A source with the same weights, which later training of either does not touch.
+// A deep copy of a source.
 SourceModel twin_of(const SourceModel& source) {
   SourceModel copy(source.info(), std::nullopt);
   copy.to(source.device());
@@ -37,7 +37,7 @@ SourceModel twin_of(const SourceModel& source) {
   return copy;
 }
 
-// How one source is adapted, options and benchmark settled.
+// How one source is adapted, with defaults resolved.
 struct SfdaPlan {
   SfdaOptions options;
   double rate_backbone, rate_head;
@@ -136,7 +136,7 @@ class SfdaLearner : public Learner {
  private:
   LayeredSource& own() { return *source_.layered(); }
 
-  // Every picture as it is, in evaluation.
+  // Unaugmented pictures, in evaluation mode.
   template <typename Look>
   void evaluation_sweep(Look look) {
     const int64_t size = evaluation_batch(images_);
@@ -213,7 +213,7 @@ class Sfda : public LearnedMethod {
   }
 
  private:
-  // Whole ones in a pass.
+  // Whole batches per epoch.
   static int64_t batches(const TrainingSchedule& schedule, int64_t pictures) {
     return std::max<int64_t>(1, pictures / schedule.batch);
   }
