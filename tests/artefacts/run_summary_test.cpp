@@ -33,7 +33,7 @@ TEST(RunSummary, SaysWhatMatters) {
   summary["set_aside"] = 0;
   EXPECT_THAT(run_summary_text(summary), HasSubstr("\n25,000 pictures, 2 rounds, 33 s\n"));
   summary["set_aside"] = 1203;
-  EXPECT_THAT(run_summary_text(summary), HasSubstr("\n25,000 pictures (1,203 more set aside), 2 rounds, 33 s\n"));
+  EXPECT_THAT(run_summary_text(summary), HasSubstr("\n25,000 pictures (1,203 more skipped), 2 rounds, 33 s\n"));
   summary["confident_rounds"] = nlohmann::json::array();
   EXPECT_THAT(run_summary_text(summary), Not(HasSubstr("confident")));
 }

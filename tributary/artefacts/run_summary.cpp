@@ -52,7 +52,7 @@ std::string run_summary_text(const json& summary) {
        fmt::format("{} % of the predictions since the start", percent(summary.at("changed_share").get<double>())));
   const auto skipped = summary.value("set_aside", int64_t{0});
   text += fmt::format("\n{} pictures{}, {} rounds, {}\n", pictures,
-                      skipped > 0 ? fmt::format(" ({} more set aside)", thousands(skipped)) : "",
+                      skipped > 0 ? fmt::format(" ({} more skipped)", thousands(skipped)) : "",
                       summary.at("rounds").get<int64_t>(), duration(summary.at("seconds").get<double>()));
   line("model", summary.at("model").get<std::string>());
   line("predictions", summary.at("predictions").get<std::string>());

@@ -10,7 +10,7 @@
 //   predictions  runs/svhn/predictions.csv
 //
 // The accuracy is there where labels are, the confident set where the method selects one. Pictures that could not be
-// read are counted behind the others: "25,000 pictures (3 more set aside), ...".
+// read are counted behind the others: "25,000 pictures (3 more skipped), ...".
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

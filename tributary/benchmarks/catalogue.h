@@ -48,8 +48,8 @@ struct Benchmark {
   std::string source{};                 // how to get it, as half a sentence with the address
   std::vector<Domain> domains{};        // in the paper's order
   std::vector<PaperRow> methods{};      // in the paper's order; NRC has none for digits and Office-31
-  std::vector<PaperRow> ablations{};    // empty where the paper has none
-  std::vector<PaperRow> sensitivity{};  // to lambda_alpha; empty where the paper has none
+  std::vector<PaperRow> ablations{};    // empty if the paper has none
+  std::vector<PaperRow> sensitivity{};  // to lambda_alpha; empty if the paper has none
 };
 
 // The generated digits as a benchmark. Its pictures lie in `folder`, as `tributary data make digits` writes them.

@@ -1,4 +1,4 @@
-// Where the pictures of a benchmark are, and whether they are all there.
+// Finds the pictures of a benchmark and checks that they are complete.
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <filesystem>
@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 namespace tributary {
 namespace {
 
-// Fewer pictures than this share of the published number are not the whole domain. USPS is distributed with 1,860 and
-// with 2,007 test pictures, which both are.
+// A domain with fewer pictures than this share of the published number counts as incomplete. USPS is distributed with
+// 1,860 and with 2,007 test pictures; both count as complete.
 constexpr double kEnough = 0.9;
 
 bool is_folder(const fs::path& path) {
@@ -86,7 +86,7 @@ Part read_packed_part(const std::string& path) {
   return {pictures, numbered_classes(*std::max_element(labels.begin(), labels.end()) + 1)};
 }
 
-// The classes of shards count as numbers even where they are named: a test part may lack the pictures of one.
+// Classes of shards count as numbers even if they have names: a test part may lack the pictures of one.
 Part read_shards_part(const std::string& path) {
   ShardIndex index = index_labelled_shards(path, {}, /*threads=*/0);
   return {static_cast<int64_t>(index.pictures.size()), std::move(index.classes)};
@@ -107,7 +107,7 @@ std::string too_few(int64_t found, int64_t published, const std::string& path) {
   return fmt::format("{} of about {} pictures in {}", thousands(found), thousands(published), path);
 }
 
-// How two sets of classes differ: the first name that only one of them has.
+// The first class name that only one of two sets has.
 std::string difference(const std::vector<std::string>& classes, const std::vector<std::string>& others) {
   for (const std::string& name : others)
     if (std::find(classes.begin(), classes.end(), name) == classes.end()) return "no class " + printable(name);
@@ -116,7 +116,7 @@ std::string difference(const std::vector<std::string>& classes, const std::vecto
   return {};
 }
 
-// A test part may lack the pictures of a numbered class, though not the folder of a named one.
+// A test part may lack pictures of a numbered class, but not the folder of a named class.
 std::string test_difference(const Part& test, const std::vector<std::string>& classes) {
   if (!test.named && test.classes.size() <= classes.size()) return {};
   return difference(test.classes, classes);

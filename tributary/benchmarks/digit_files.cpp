@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 namespace tributary {
 namespace {
 
-// What the files of a domain are called by those who distribute them; {} is the part.
+// File names of a domain as distributed; {} is the part.
 std::vector<std::string> distributed_names(const Domain& domain, const std::string& part) {
   static const std::map<std::string, std::vector<const char*>> kNames = {
       {"mnist", {"mnist_data.mat:{}"}},

@@ -1,7 +1,7 @@
-// Where a domain of Digit-Five keeps its training or test pictures.
+// Finds the training or test pictures of a Digit-Five domain.
 //
-// In its own folder as IDX, as class folders or as its authors' files; or in one folder with the other domains, as the
-// .mat files that the field shares.
+// A domain has its own folder with IDX files, class folders or its authors' files, or shares a folder with the other
+// domains as .mat files.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 namespace tributary {
 
 struct DigitFile {
-  std::string path;     // as load_images and load_labelled take it
-  std::string missing;  // what was looked for; empty where it is there
+  std::string path;     // for load_images and load_labelled
+  std::string missing;  // what was not found; empty if it was
 };
 
-// Looks for `part`, "train" or "test", by names alone. `folder` is the domain's own, empty where it has none.
+// Finds `part`, "train" or "test", by file names. `folder` is the domain's own folder, empty if it has none.
 DigitFile find_digits(const Domain& domain, const std::string& root, const std::string& folder,
                       const std::string& part);
 

@@ -20,7 +20,8 @@ std::vector<nlohmann::json> read_metrics(const std::string& path) {
   std::istringstream lines(read_text(path));
   for (std::string line; std::getline(lines, line);) {
     rounds.push_back(nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false));
-    if (!rounds.back().is_object()) input_error("{} is damaged in line {}; make the run again", path, rounds.size());
+    if (!rounds.back().is_object())
+      input_error("{} is damaged in line {}; run the adaptation again", path, rounds.size());
   }
   return rounds;
 }
@@ -70,7 +71,7 @@ void add_test_accuracies(nlohmann::json& rounds, const nlohmann::json& summary) 
     rounds[i]["test_accuracy"] = percents[i].get<double>() / 100;
 }
 
-// Returns the notes on it.
+// Adds the bound to the rounds and returns the notes on it.
 std::vector<std::string> add_bound(nlohmann::json& rounds, const ReportParts& parts, bool wanted) {
   const ReportBound bound = wanted ? report_bound(parts) : ReportBound();
   for (size_t i = 0; i < rounds.size(); ++i) rounds[i]["bound"] = wanted ? bound.rounds[i] : nlohmann::json();
@@ -118,12 +119,12 @@ void declare(OptionTable& table, ReportOptions& options) {
 
 namespace {
 
-// Which pictures could not be read, and why; the first of many.
-void add_set_aside(nlohmann::json& notes, const nlohmann::json& summary) {
+// Adds notes on the skipped pictures and the reasons, up to a limit.
+void add_skipped(nlohmann::json& notes, const nlohmann::json& summary) {
   constexpr size_t kMost = 50;
   const auto count = summary.at("set_aside").get<int64_t>();
-  notes.push_back(fmt::format("{} picture{} could not be read and {} set aside", thousands(count),
-                              count == 1 ? "" : "s", count == 1 ? "was" : "were"));
+  notes.push_back(fmt::format("{} picture{} could not be read and {} skipped", thousands(count), count == 1 ? "" : "s",
+                              count == 1 ? "was" : "were"));
   const nlohmann::json pictures = summary.value("set_aside_pictures", nlohmann::json::array());
   for (size_t i = 0; i < std::min(kMost, pictures.size()); ++i)
     notes.push_back(fmt::format("{}: {}", pictures[i].at("picture").get<std::string>(),
@@ -173,7 +174,7 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
   if (parts.truth.defined()) data["labels"] = subject.truth_name;
   if (options.embedded_rounds > 0) data["embedding"] = report_embedding(parts, options);
   if (subject.pictures) data["gallery"] = report_gallery(parts, *subject.pictures, options.gallery);
-  if (summary.value("set_aside", 0) > 0) add_set_aside(data["notes"], summary);
+  if (summary.value("set_aside", 0) > 0) add_skipped(data["notes"], summary);
   if (summary.contains("collapse"))
     for (const nlohmann::json& sign : summary.at("collapse").at("signs"))
       data["notes"].push_back(fmt::format("This adaptation may have made things worse: {}", sign.get<std::string>()));

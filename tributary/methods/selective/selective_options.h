@@ -1,4 +1,6 @@
-// The options of selective self-training: every choice of spec 00, section 8, with its recommended default.
+// The options of selective self-training, with the recommended defaults.
+//
+// Names such as W1 or T4 stand for the choices in docs/method.md, "Selective self-training".
 #pragma once
 
 #include <string>
@@ -15,9 +17,9 @@ namespace tributary {
 
 enum class Variant { kRecommended, kPaper, kCode };
 enum class RateSchedule { kDecay, kConstant };       // T6
-enum class InformationSet { kClean, kMixed, kAll };  // T2, and ablation (c): x_l; with x_mix; with x_u
+enum class InformationSet { kClean, kMixed, kAll };  // T2 and ablation (c): x_l; with x_mix; with x_u
 enum class AdversarialSet { kClean, kMixed };        // T3: x_l against x_u; x_l and x_mix against x_u
-enum class LoaderPairing { kIndependent, kPaired };  // D2: each loader restarts on its own, or both together
+enum class LoaderPairing { kIndependent, kPaired };  // D2: loaders restart independently, or together
 enum class FirstLabels { kOwn, kMixture };           // Q3: labels of the first prototypes
 
 struct SelectiveOptions : MethodOptions {
@@ -40,7 +42,7 @@ struct SelectiveOptions : MethodOptions {
   InformationSet information_set = InformationSet::kClean;
   AdversarialSet adversarial_set = AdversarialSet::kClean;
   LoaderPairing pairing = LoaderPairing::kIndependent;
-  double least_batch = 0.25;  // the share of a batch below which the rest of a sweep, and of D_u, is left out
+  double least_batch = 0.25;  // drop the last batch of a pass if it is smaller than this share of a batch
   FirstLabels first_labels = FirstLabels::kOwn;
   Growth growth = Growth::kPaper;
   Threshold threshold = Threshold::kAtLeast;
