@@ -16,8 +16,8 @@
 namespace tributary::cli {
 namespace {
 
-// The programs that do the jobs are not ranks themselves, and see the GPU of this process only.
-void work_alone_from_here(torch::Device device) {
+// The programs that run the jobs are no ranks, and see only the GPU of this process.
+void leave_process_group(torch::Device device) {
   clear_rank_environment();
   if (!device.is_cuda()) return;
   const char* const seen = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -32,7 +32,7 @@ void work_alone_from_here(torch::Device device) {
 class Bench : public Command {
  public:
   std::string name() const override { return "bench"; }
-  std::string summary() const override { return "The paper's tables, and how fast this machine is"; }
+  std::string summary() const override { return "Run the paper's tables, or measure the speed of this machine"; }
   std::string example() const override { return "tributary bench digits --methods shot,selective --seeds 3"; }
 
   void declare(CLI::App& app) override {
@@ -64,7 +64,7 @@ class Bench : public Command {
     const torch::Device device = common_.prepare(session_);
     if (what_ != "speed") {
       session_.join(device);
-      work_alone_from_here(device);
+      leave_process_group(device);
       run_bench_table(what_, tables_, common_,
                       {options_.architecture, table_.given("precision").value_or(""),
                        table_.given("pictures") ? options_.pictures : 0},
@@ -88,8 +88,8 @@ class Bench : public Command {
     for (const auto& [key, title, by] :
          {std::tuple("decode", "decoding JPEGs", "libjpeg-turbo alone"),
           std::tuple("evaluate", "evaluation, one source", "roofline"),
-          std::tuple("train_eager", "training, every source, eager", "roofline"),
-          std::tuple("train_recorded", "training, every source, recorded", "roofline")}) {
+          std::tuple("train_eager", "training, all sources, eager", "roofline"),
+          std::tuple("train_recorded", "training, all sources, CUDA graph", "roofline")}) {
       if (!result.contains(key)) continue;
       const auto number = [&, &row = result.at(key)](const char* name) { return row.at(name).template get<double>(); };
       table.add_row({title, thousands(std::llround(number("pictures_per_second"))),

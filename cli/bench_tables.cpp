@@ -239,8 +239,8 @@ TableTask plan(const Benchmark& benchmark, const BenchTableOptions& options, con
   if (!shared.precision.empty()) task.adapt_flags.insert(task.adapt_flags.end(), {"--precision", shared.precision});
   task.common_flags = {"--threads",    std::to_string(common.threads),
                        "--device",     common.device == DeviceChoice::kCuda ? "cuda" : "cpu",
-                       "--save-every", fmt::format("{}", options.keeping.every)};
-  task.restart = options.keeping.restart;
+                       "--save-every", fmt::format("{}", options.checkpoints.every)};
+  task.restart = options.checkpoints.restart;
   if (task.restart) task.common_flags.push_back("--restart");
   return task;
 }
@@ -291,7 +291,7 @@ void declare(OptionTable& table, BenchTableOptions& options) {
             "options of every adaptation: bait_rate=1e-4,cuda_graph=false; other values need another --out")
       .metavar("VALUES");
   table.flag(section, "markdown", &options.markdown, "print tables as Markdown");
-  declare(table, options.keeping);
+  declare(table, options.checkpoints);
 }
 
 void run_bench_table(const std::string& name, const BenchTableOptions& options, const CommonOptions& common,

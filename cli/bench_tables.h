@@ -15,20 +15,19 @@ struct BenchTableOptions {
   bool ablation_rows = false;
   std::string sweep, set;
   bool markdown = false;
-  CheckpointOptions keeping;  // of every training and adaptation
+  CheckpointOptions checkpoints;  // of every training and adaptation
 };
 
 void declare(OptionTable& table, BenchTableOptions& options);
 
-// Flags that `bench speed` has, too; empty or 0 where they are not given.
+// Flags that `bench speed` has as well; empty or 0 if they are not given.
 struct SharedFlags {
   std::string architecture;
   std::string precision;  // of adaptations; sources are trained with the default
-  int64_t pictures = 0;   // of each drawn domain
+  int64_t pictures = 0;   // per generated domain
 };
 
-// Runs the table of benchmark `name` and prints it. Communicator, where there are several, each do a part of the jobs;
-// they share the folder.
+// Runs the table of benchmark `name` and prints it. Several ranks divide the jobs between them; they share the folder.
 void run_bench_table(const std::string& name, const BenchTableOptions& options, const CommonOptions& common,
                      const SharedFlags& shared, Communicator* comm);
 

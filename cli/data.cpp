@@ -110,7 +110,7 @@ class Data : public Command {
   }
 
  private:
-  // Everything that is found is shown, even where something is missing and the check fails.
+  // Shows all findings, even if something is missing and the check fails.
   void check() {
     check_table_.apply_flags();
     const Benchmark chosen = benchmark(benchmark_);

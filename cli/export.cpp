@@ -73,7 +73,7 @@ class Export : public Command {
   }
 
  private:
-  // Leaves the source that --source names, alone.
+  // Removes all sources but the one that --source names.
   void choose(Ensemble& ensemble) const {
     std::vector<std::string> names;
     for (size_t j = 0; j < ensemble.sources.size(); ++j) {

@@ -21,7 +21,7 @@ void list_tensors(const std::vector<TensorEntry>& entries, json& list) {
     list.push_back({{"name", entry.name}, {"dtype", std::string(name_of(entry.dtype))}, {"shape", entry.shape}});
 }
 
-// What a model says about one of its sources.
+// The description of one source of a model.
 json source_facts(const SourceModel& source) {
   json facts = json::parse(to_json(source.info()));
   facts.erase("classes");
@@ -49,7 +49,7 @@ json model_facts(const std::string& path, const std::string& format, const std::
   return result;
 }
 
-// A model of ours, or a run's.
+// A model file of this program.
 json inspect_model(const std::string& path, const SafetensorsFile& raw, const ImportOptions& options) {
   const Ensemble ensemble = load_ensemble(path, options);
   json result = model_facts(path, "safetensors", raw.metadata().at("kind"), ensemble);
@@ -57,7 +57,8 @@ json inspect_model(const std::string& path, const SafetensorsFile& raw, const Im
   return result;
 }
 
-// A checkpoint of others: its tensors, and how they fit a network of ours. It is read as data; nothing of it is run.
+// Weights from elsewhere: the tensors, and how they fit one of our networks. The file is read as data; none of its code
+// runs.
 json inspect_checkpoint(const std::string& path, const ImportOptions& options) {
   json result = {{"file", path}, {"kind", "state_dict"}, {"tensors", json::array()}, {"ignored", json::array()}};
   const auto add_files = [&](const std::vector<TensorFile>& files) {

@@ -1,4 +1,4 @@
-// The program: dispatches to one file a subcommand and turns exceptions into one sentence and an exit code.
+// The program: runs a subcommand and turns exceptions into one sentence and an exit code.
 #include "cli/program.h"
 
 #include <signal.h>
@@ -26,8 +26,8 @@ int complain(const std::string& who, const std::string& what, int code) {
   return code;
 }
 
-// How a command that did not go well ends. Of several processes one speaks, and the others hear of it.
-int ended(const cli::Command& command, const std::string& what, int code) {
+// Reports a failure to the other ranks and prints it, on one rank only. Returns the exit code.
+int fail(const cli::Command& command, const std::string& what, int code) {
   const DistributedSession* const session = command.session();
   if (session) session->fail(what);
   return session && !session->speaks() ? code : complain(command.name(), what, code);
@@ -39,26 +39,26 @@ int run(cli::Command& command) {
     return 0;
   } catch (const ExitWith& others) {
     return others.code;
-  } catch (const Interrupted& interrupted) {  // all processes at once
+  } catch (const Interrupted& interrupted) {  // a signal reaches all processes
     if (command.session() && !command.session()->speaks()) return interrupted.exit_code();
     return complain(command.name(), interrupted.what(), interrupted.exit_code());
   } catch (const LostPeer& lost) {
     command.session()->fail(lost.what());
     return lost.quiet() ? exit_code_for_lost_peer() : complain(command.name(), lost.what(), exit_code_for_lost_peer());
   } catch (const InputError& error) {
-    return ended(command, error.what(), kBadInput);
+    return fail(command, error.what(), kBadInput);
   } catch (const MemoryError& error) {
-    return ended(command, error.what(), kMemoryEnded);
+    return fail(command, error.what(), kMemoryEnded);
   } catch (const std::bad_alloc&) {
-    return ended(command, "out of memory; use fewer or smaller pictures", kMemoryEnded);
+    return fail(command, "out of memory; use fewer or smaller pictures", kMemoryEnded);
   } catch (const std::exception& error) {
     if (is_out_of_gpu_memory(error))
-      return ended(command, "the GPU's memory is used up; take a smaller --batch, or less beside it", kMemoryEnded);
-    return ended(command, first_line(error.what()), kWorkEnded);
+      return fail(command, "out of GPU memory; use a smaller --batch, or free memory of other programs", kMemoryEnded);
+    return fail(command, first_line(error.what()), kWorkEnded);
   }
 }
 
-// The reference of every option, from the declarations that also make the flags.
+// Prints the reference of all options, docs/options.md.
 int print_reference(const std::vector<std::unique_ptr<cli::Command>>& commands) {
   std::cout << "# Options\n\nWritten by `tributary options`. Every option is a flag, and a key of the TOML file given "
                "with `--config`; flags win.\n";
@@ -72,7 +72,7 @@ int print_reference(const std::vector<std::unique_ptr<cli::Command>>& commands) 
   return 0;
 }
 
-// The first word, where it is no command of ours and no flag.
+// The first argument, if it is neither a command nor a flag.
 std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return {};
   for (const CLI::App* sub : app.get_subcommands({}))
@@ -86,7 +86,7 @@ namespace tributary::cli {
 
 int run_program(int argc, char** argv) {
   end_with_parent();
-  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is a failed write, with a sentence
+  signal(SIGXFSZ, SIG_IGN);  // report a full disk quota as a failed write
   CLI::App app("Many pretrained models flow in, one adapted model flows out.", "tributary");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("tributary ") + kVersion);

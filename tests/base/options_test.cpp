@@ -48,7 +48,7 @@ struct Declared {
   void parse(std::vector<std::string> arguments) {
     CLI::App app;
     table.add_to(app);
-    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 reads them from the back
     app.parse(arguments);
   }
 
@@ -63,7 +63,7 @@ struct Declared {
   }
 };
 
-// The sentence an action ends with, empty if it does not fail.
+// The message of the error that an action throws; empty if it throws none.
 template <typename Action>
 std::string complaint(Action action) {
   try {

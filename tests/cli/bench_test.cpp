@@ -1,4 +1,4 @@
-// Tables as a user makes them.
+// `tributary bench` with the real program.
 #include <gmock/gmock.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// `tributary data check`: what a person sees of a benchmark that is there, and of one that is not.
+// `tributary data check` on complete and incomplete benchmarks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using test::TempDir;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// The drawn digits are domains of one's own.
+// The generated digits as a benchmark in a TOML file.
 class DataCheckJourney : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

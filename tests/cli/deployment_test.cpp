@@ -1,5 +1,5 @@
-// The pages of documentation that lead from checkpoints to a deployed model: every command of theirs is run, and what
-// runs elsewhere says what we say.
+// Runs every command of the documentation on deployment, from imported weights to an exported model, and checks that
+// the exported model predicts the same elsewhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using test::shell_quoted;
 using test::TempDir;
 using ::testing::HasSubstr;
 
-// Added to the pages' commands, so that they take seconds: small pictures and few steps.
+// Added to the commands of the pages so that they take seconds: small pictures and few steps.
 const std::map<std::string, std::string> kQuick = {
     {"adapt", " --size 64 --resize 73 --rounds 2 --inner-epochs 1 --weight-steps 50 --batch 8 --threads 1"},
     {"evaluate", ""},
@@ -33,7 +33,7 @@ struct Prediction {
   double confidence;
 };
 
-// "path,class,confidence,..." lines by path; pictures without a class are left out.
+// The lines "path,class,confidence,..." by path, without pictures that have no class.
 std::map<std::string, Prediction> predictions_in(const std::string& csv) {
   std::map<std::string, Prediction> result;
   for (const std::string& line : test::lines_of(csv)) {
@@ -62,7 +62,7 @@ class Deployment : public ::testing::Test {
     python_ = nullptr;
   }
 
-  // Runs every command of a page and returns what each printed.
+  // Runs every command of a page and returns the output of each.
   static std::map<std::string, std::string> run_page(const std::string& page) {
     std::map<std::string, std::string> printed;
     for (const test::CodeBlock& block : test::code_blocks(TRIBUTARY_SOURCE_DIR "/docs/" + page)) {
@@ -133,7 +133,7 @@ TEST_F(Deployment, FromCheckpointsToAModelThatSaysTheSameInNodeAndPython) {
   if (!test::node_with()) GTEST_SKIP() << test::kNoOnnxRuntime;
   expect_same(ours, predictions_in(printed.at("node classify.js photos.onnx photos.json photos/*.jpg")), 14);
 
-  // The mixture itself, where the aspect is kept.
+  // The mixture itself, with the aspect kept.
   Outcome outcome = run_program(*folder_,
                                 "export hospital-a.pth hospital-c.pth --size 64 --resize 70 --aspect keep "
                                 "--classes classes.txt --onnx both.onnx --card both.json");
@@ -151,7 +151,7 @@ TEST_F(Deployment, BringYourOwnModel) {
   EXPECT_THAT(printed.at("tributary inspect mobilenet.pt --trust"), HasSubstr("1280"));
   EXPECT_THAT(file_text(*folder_ / "mixed.csv"),
               HasSubstr("path,class,confidence,agreement,mobilenet,hospital-a,error"));
-  // The exported module, code of two authors in one file, says what the mixture says.
+  // The exported module, with the code of both sources, predicts the same as the mixture.
   folder_->write("ask.py",
                  "import numpy, sys, torch\nfrom PIL import Image\nmodel = torch.jit.load('mixed.pt')\n"
                  "for path in sys.argv[1:]:\n"
@@ -190,7 +190,7 @@ TEST_F(Deployment, CodeIsOnlyLoadedForThoseWhoTrustIt) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(predictions_in(outcome.out).size(), 14u);
 
-  // Trust is asked for again where the module lies in a file of ours.
+  // A TorchScript module inside a model file needs --trust as well.
   outcome = run_program(*folder_,
                         "export plain.pt --trust --last-layer 1 --size 64 --resize 64 --safetensors ours.safetensors");
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -1,7 +1,8 @@
-// Killed, asked to stop or out of room at any moment, and run again: the result is that of a run that was left alone.
+// A command that was killed, interrupted or out of disk space gives the result of an uninterrupted one when it is run
+// again.
 //
-// TRIBUTARY_KILLS says how many times each command is killed (scripts/kill-runs takes many), TRIBUTARY_KILL_SEED at
-// which moments.
+// TRIBUTARY_KILLS is the number of kills per command (scripts/kill-runs uses many), TRIBUTARY_KILL_SEED the seed of
+// their moments.
 #include <gmock/gmock.h>
 #include <signal.h>
 
@@ -29,7 +30,7 @@ constexpr int64_t kFirstChanges = 16;
 
 struct Job {
   std::string name;
-  std::string command;               // writes into out/
+  std::string command;               // writes to out/
   std::vector<std::string> results;  // in out/
 };
 
@@ -65,7 +66,7 @@ const std::vector<Job> kJobs = {
       "runs/shot-street-seed0/predictions.csv", "runs/selective-street-seed0/model.safetensors"}},
 };
 
-// Made once: pictures, two sources, a mixture.
+// Pictures, two sources and a mixture, made once.
 const test::TempDir& workshop() {
   const std::string train = "train --architecture lenet --epochs 1 --threads 1 --data data/";
   static const test::Workshop folder(
@@ -81,7 +82,7 @@ class Interruption : public ::testing::TestWithParam<Job> {
  protected:
   Interruption() : random_(static_cast<uint64_t>(number_from("TRIBUTARY_KILL_SEED", std::random_device()()))) {}
 
-  // A place to work in, with everything that commands read.
+  // A working folder with all inputs of the commands.
   std::string place(const std::string& name) const {
     const std::string folder = folder_.folder(name);
     for (const char* thing : {"data", "signs.safetensors", "postal.safetensors", "mixture"})
@@ -91,14 +92,14 @@ class Interruption : public ::testing::TestWithParam<Job> {
 
   int64_t below(int64_t bound) { return std::uniform_int_distribution<int64_t>(0, bound - 1)(random_); }
 
-  // Runs the command without a blow and returns the number of changes it made.
+  // Runs the command uninterrupted and returns the number of changes it made to its folder.
   int64_t leave_alone(const std::string& folder) const {
     const test::Ending ending = test::run_watched(folder, GetParam().command);
     EXPECT_EQ(ending.code, 0) << ending.err;
     return ending.changes;
   }
 
-  // Of a file, without the times in a summary.
+  // The contents of a file, without the times of a summary.
   static std::string content(const std::string& file) {
     std::string text = test::file_text(file);
     if (!file.ends_with("summary.json")) return text;
@@ -109,7 +110,7 @@ class Interruption : public ::testing::TestWithParam<Job> {
     return summary.dump();
   }
 
-  // What the command makes when it is left alone, and in how many changes; found out once.
+  // The results of the uninterrupted command and its number of changes, computed once.
   struct Whole {
     int64_t changes = 0;
     std::map<std::string, std::string> results;
@@ -124,8 +125,8 @@ class Interruption : public ::testing::TestWithParam<Job> {
     return own;
   }
 
-  // Interrupts the command when it has kept something. Where the blow came too early or too late, because others had
-  // the processor, it is begun anew.
+  // Interrupts the command once it has a checkpoint. Starts over if the signal came too early or too late on a busy
+  // machine.
   void leave_unfinished(const std::string& folder, const std::string& flags) {
     for (int attempt = 0; attempt < 50; ++attempt) {
       const test::Blow blow{1 + below(whole().changes), SIGTERM};
@@ -183,7 +184,7 @@ TEST_P(Interruption, AskedToStopItKeepsItsWorkAndGoesOn) {
     const int64_t after = 1 + below(changes * 3 / 4);
     SCOPED_TRACE("asked after " + std::to_string(after) + " of " + std::to_string(changes) + " changes");
     const test::Ending ending = test::run_watched(crops, GetParam().command, test::Blow{after, signal});
-    if (ending.code == 0) continue;  // it was as good as done
+    if (ending.code == 0) continue;  // it finished before the signal
     EXPECT_EQ(ending.code, 128 + signal) << ending.err;
     EXPECT_THAT(ending.err, HasSubstr("interrupted"));
     EXPECT_LT(ending.seconds_after, 5);
@@ -195,7 +196,7 @@ TEST_P(Interruption, AskedToStopItKeepsItsWorkAndGoesOn) {
 INSTANTIATE_TEST_SUITE_P(Program, Interruption, ::testing::ValuesIn(kJobs),
                          [](const auto& info) { return info.param.name; });
 
-// Where it is enough to try some of them.
+// Tests that need only some of the commands.
 class OneInterruption : public Interruption {};
 INSTANTIATE_TEST_SUITE_P(Program, OneInterruption, ::testing::Values(kJobs[0], kJobs[1], kJobs[4]),
                          [](const auto& info) { return info.param.name; });
@@ -213,7 +214,7 @@ TEST_P(OneInterruption, ToldTwiceItEndsAtOnceWithGoodFiles) {
 TEST_P(OneInterruption, WithoutRoomItSaysSoAndKeepsWhatItHad) {
   const std::string crops = place("cut");
   ASSERT_NO_FATAL_FAILURE(leave_unfinished(crops, ""));
-  constexpr rlim_t kLess = 100'000;  // than a network has
+  constexpr rlim_t kLess = 100'000;  // than a model file has
   const test::Ending full = test::run_watched(crops, GetParam().command, {}, kLess);
   EXPECT_EQ(full.code, 1) << full.err;
   EXPECT_THAT(full.err, HasSubstr("File too large; free some space and run the same command again"));

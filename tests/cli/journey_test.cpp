@@ -1,4 +1,4 @@
-// The journeys of a user, each with the real program: from pictures to sources, an adapted model and its predictions.
+// A user's way with the real program: from pictures to sources, an adapted model and predictions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 constexpr const char* kQuick = " --rounds 2 --inner-epochs 1 --weight-steps 50 --threads 2";
 
-// Digits of five domains and two source models, made once for all journeys.
+// Digits of five domains and two source models, made once for all tests.
 class Journey : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -150,7 +150,7 @@ TEST_F(Journey, AnAdaptationThatCollapsesSaysSoAndKeepsBothModels) {
   const Outcome collapsed = expect_success(adapt + " --run runs/collapsed --rate-backbone 2 --rate-bottleneck 2");
   EXPECT_THAT(collapsed.out, HasSubstr("WARNING      this adaptation may have made things worse: "));
   EXPECT_THAT(file_text(path("runs/collapsed/report.html")), HasSubstr("This adaptation may have made things worse"));
-  // What it began with is the state that round 0 describes.
+  // The unadapted model is the state of round 0.
   const auto accuracy = [&](const std::string& model) {
     return json::parse(expect_success("evaluate " + model + " --data digits/postal/train-images.idx --json").out)
         .at("accuracy")

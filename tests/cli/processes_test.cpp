@@ -1,5 +1,5 @@
-// Several processes do what one does: the same losses, selections and accuracy, however they were started; and when one
-// of them is lost, all end, and any number of processes goes on.
+// Several processes give the same losses, selections and accuracy as one, with any launcher. If one process is lost,
+// all exit, and any number of processes can resume the run.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-// Made once: pictures and two sources, one of them with BatchNorm in its backbone.
+// Pictures and two sources, one with BatchNorm in its backbone; made once.
 const test::TempDir& workshop() {
   static const test::Workshop folder(
       {"data make digits data --pictures 96 --test-pictures 100",
@@ -32,7 +32,8 @@ const test::TempDir& workshop() {
   return folder;
 }
 
-// Of an adaptation into the folder `run`: one thread a process, so that only the processes differ.
+// The command of an adaptation with run folder `run`. One thread per process, so that only the number of processes
+// differs.
 std::string adaptation(const std::string& method, const std::string& run) {
   return "adapt --source signs.safetensors --source handwriting.safetensors --target data/postal/train-images.idx "
          "--test data/postal/test-images.idx --batch 16 --no-report --threads 1 --method " +
@@ -46,7 +47,7 @@ std::vector<json> metrics_of(const std::string& run) {
   return rounds;
 }
 
-// Which pictures each round was trained on, where the method selects some.
+// The pictures that each round trained on, if the method selects some.
 void expect_same_selections(const std::string& one, const std::string& other, size_t rounds) {
   for (size_t r = 1; r < rounds; ++r) {
     const std::string file = fmt::format("/history/{:04}.safetensors", r);
@@ -59,7 +60,7 @@ void expect_same_selections(const std::string& one, const std::string& other, si
   }
 }
 
-// Losses of every round to 1e-4, counts and selections exactly, and what follows from them.
+// Compares losses of every round to 1e-4, and counts and selections exactly.
 void expect_same(const std::string& one, const std::string& other) {
   const std::vector<json> wanted = metrics_of(one), found = metrics_of(other);
   ASSERT_EQ(wanted.size(), found.size()) << other;
@@ -93,13 +94,13 @@ class Scale : public ::testing::TestWithParam<std::string> {
     const test::Outcome outcome = test::run_program(workshop(), arguments);
     EXPECT_EQ(outcome.code, 0) << arguments << ": " << outcome.err;
   }
-  // The run of one process, once.
+  // The run of a single process, made once.
   static std::string alone(const std::string& method) {
     const std::string run = "alone-" + method;
     if (!fs::exists(workshop() / run)) expect_done(adaptation(method, run));
     return workshop() / run;
   }
-  // Runs shell text in the workshop; its exit code and what it said.
+  // Runs a shell command in the test folder.
   static test::Outcome run_shell(const std::string& text) {
     const test::TempDir capture;
     const std::string command = "cd " + test::shell_quoted(workshop().path()) + " && export CUDA_VISIBLE_DEVICES= && " +
@@ -123,13 +124,13 @@ INSTANTIATE_TEST_SUITE_P(Methods, Scale, ::testing::Values("selective", "shot", 
 
 TEST_F(Scale, SourcesDividedEndAsOneProcess) {
   const std::string wanted = alone("selective");
-  expect_done(adaptation("selective", "by-sources") + " --processes 2 --divide sources");
+  expect_done(adaptation("selective", "by-sources") + " --processes 2 --shard sources");
   expect_same(wanted, workshop() / "by-sources");
 }
 
 TEST_F(Scale, OwnStatisticsOfEachProcessCostLessThanAPoint) {
   const std::string wanted = alone("selective");
-  expect_done(adaptation("selective", "own-statistics") + " --processes 2 --divide rows --local-batch-norm");
+  expect_done(adaptation("selective", "own-statistics") + " --processes 2 --shard rows --local-batch-norm");
   const auto accuracy = [](const std::string& run) {
     return json::parse(test::file_text(run + "/summary.json")).at("accuracy").at("last").get<double>();
   };
@@ -143,7 +144,7 @@ TEST_F(Scale, TorchrunStartsThemToo) {
       run_shell(test::shell_quoted(*python) +
                 " -m torch.distributed.run --nproc_per_node 2 --master_port $((20000 + $$ % 10000)) --redirects 1 "
                 "--tee 1 --no_python " +
-                test::shell_quoted(TRIBUTARY_BINARY) + " " + adaptation("selective", "torchrun") + " --divide rows");
+                test::shell_quoted(TRIBUTARY_BINARY) + " " + adaptation("selective", "torchrun") + " --shard rows");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   expect_same(alone("selective"), workshop() / "torchrun");
 }
@@ -151,7 +152,7 @@ TEST_F(Scale, TorchrunStartsThemToo) {
 TEST_F(Scale, TwoHostsAreNetworkNamespaces) {
   const std::string script = std::string(TRIBUTARY_SOURCE_DIR) + "/tests/support/two_hosts.sh";
   const test::Outcome outcome = run_shell(test::shell_quoted(script) + " " + test::shell_quoted(TRIBUTARY_BINARY) +
-                                          " " + adaptation("selective", "two-hosts") + " --divide rows");
+                                          " " + adaptation("selective", "two-hosts") + " --shard rows");
   if (outcome.code == 77) GTEST_SKIP() << "skipped: no network namespaces";
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   expect_same(alone("selective"), workshop() / "two-hosts");
@@ -192,8 +193,8 @@ TEST_F(Scale, AskedToStopAllKeepTheStateAndGoOn) {
   const test::TempDir place;
   for (const char* thing : {"data", "signs.safetensors", "handwriting.safetensors"})
     fs::create_symlink(workshop() / thing, place / thing);
-  const std::string command = adaptation("selective", "run") + " --divide rows --processes 2";
-  const test::Blow blow{5, SIGTERM, 1, [&](pid_t program) {  // when a round of training is reported
+  const std::string command = adaptation("selective", "run") + " --shard rows --processes 2";
+  const test::Blow blow{5, SIGTERM, 1, [&](pid_t program) {  // when the first round was reported
                           return metrics_of(place / "run").size() < 2 ? 0 : program;
                         }};
   const test::Ending asked = test::run_watched(place.path(), command, blow);
@@ -206,7 +207,7 @@ TEST_F(Scale, AskedToStopAllKeepTheStateAndGoOn) {
   expect_same(alone("selective"), place / "run");
 }
 
-// The process of rank `rank` among those that `parent` started; 0 where it is not there.
+// The process of rank `rank` among the children of `parent`; 0 if there is none.
 pid_t process_of_rank(pid_t parent, int rank) {
   std::stringstream children(
       test::file_text("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children"));

@@ -1,4 +1,4 @@
-// Reports as a user makes them.
+// `tributary report` with the real program.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The data within a page.
+// The JSON data of a page.
 nlohmann::json data_of(const std::string& page) {
   const std::string begin = "id=\"data\">";
   const size_t from = page.find(begin);

@@ -1,4 +1,4 @@
-// Pictures packed into shards, with the real program: whatever is done with a folder can be done with them.
+// Tar shards with the real program: they work wherever a folder of pictures does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ class ShardsJourney : public ::testing::Test {
     return outcome;
   }
 
-  // The predictions of a run without the pictures' names, which differ.
+  // The predictions of a run without the picture names, which differ.
   std::string predictions(const std::string& run) const {
     std::istringstream lines(file_text(folder_ / (run + "/predictions.csv")));
     std::string rest;

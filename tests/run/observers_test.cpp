@@ -25,7 +25,7 @@ using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 
-// The curves of a round of `folder`'s only event file.
+// The scalars of a round in the only event file of `folder`.
 std::map<std::string, float> curves(const std::string& folder, int64_t round) {
   std::map<std::string, float> values;
   for (const auto& entry : std::filesystem::directory_iterator(folder))

@@ -1,4 +1,4 @@
-// What a run shows on a terminal while it goes on: the table of rounds and the sparkline.
+// Terminal output of a run: the table of rounds and the sparkline.
 #include <gmock/gmock.h>
 
 #include <sstream>
@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Four pictures of two classes, the first of which are of class 1.
+// Four pictures of two classes; the first ones have class 1.
 Tensor predictions(int64_t ones) {
   const Tensor is_one = torch::arange(4) < ones;
   return torch::stack({is_one.logical_not(), is_one}, 1).to(torch::kFloat32);

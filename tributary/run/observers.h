@@ -1,4 +1,4 @@
-// Listeners to an adaptation: what the terminal shows, the metrics log, curves, and accuracy for those who have labels.
+// Observers of an adaptation: terminal output, metrics log, TensorBoard curves and accuracy.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace tributary {
 
-// Shows the rounds as a table that grows, and below it a bar with a sparkline of the confident set.
+// Shows a table of the rounds, and below it a progress bar with a sparkline of the confident set.
 class ProgressObserver : public Observer {
  public:
   explicit ProgressObserver(Progress& progress) : progress_(progress) {}
@@ -28,11 +28,11 @@ class ProgressObserver : public Observer {
  private:
   Progress& progress_;
   RoundTable table_;
-  std::vector<double> confident_;  // pictures, round 0 first; empty where the method selects none
+  std::vector<double> confident_;  // pictures, round 0 first; empty if the method selects none
   std::string facts_;
 };
 
-// The label-free facts of a round as one object.
+// The metrics of a round that need no labels, as one object.
 nlohmann::json round_metrics(const RoundEvent& event);
 
 class MetricsObserver : public Observer {
@@ -44,8 +44,8 @@ class MetricsObserver : public Observer {
   RunFolder& folder_;
 };
 
-// Follows the accuracy on a labelled set, which the method never sees. The last round's is the result; the best one is
-// picked with labels and only says what better stopping could give.
+// Records the accuracy on a labelled set, which the method never sees. The accuracy of the last round is the result.
+// The best one is chosen with labels; it only shows what early stopping could gain.
 class AccuracyObserver : public Observer {
  public:
   AccuracyObserver(const LabelledImages& test, torch::Device device);
@@ -63,18 +63,18 @@ class AccuracyObserver : public Observer {
   std::vector<double> rounds_;
 };
 
-// Writes what the metrics log says of a round as curves for TensorBoard (round_scalars.h), and the accuracy in percent
-// as "accuracy". The steps are the rounds.
+// Writes the metrics of every round as TensorBoard scalars (round_scalars.h), and the accuracy in percent as
+// "accuracy". The step of a scalar is its round.
 class TensorBoardObserver : public Observer {
  public:
   using Clock = std::function<double()>;  // seconds since 1970
 
-  // Begins an event file in `folder`, which must exist. `accuracy`, if there is one, must hear of a round before this
-  // observer does. `clock` is for tests; none means the machine's.
+  // Starts an event file in `folder`, which must exist. `accuracy`, if not null, must observe a round before this
+  // observer. `clock` is for tests; null means the system clock.
   explicit TensorBoardObserver(const std::string& folder, const AccuracyObserver* accuracy = nullptr,
                                Clock clock = nullptr);
   void on_round(const RoundEvent& event) override;
-  // The terms of a round's bound, an object of bound_log (report_data.h), as curves of the group "bound".
+  // Writes the terms of a round's bound, an object of bound_log (report_data.h), as scalars "bound/...".
   void add_bound(const nlohmann::json& terms);
 
  private:
@@ -83,8 +83,8 @@ class TensorBoardObserver : public Observer {
   const AccuracyObserver* accuracy_;
 };
 
-// Picks a round without labels: the one whose mixture is most certain about every picture and most diverse about all of
-// them, that is of the least information loss (Eq. 12) on the target set.
+// Picks a round without labels: the one with the lowest information loss (Eq. 12) of the mixture on the target set,
+// that is with certain and diverse predictions.
 class LabelFreePick : public Observer {
  public:
   void on_round(const RoundEvent& event) override;

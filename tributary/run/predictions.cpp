@@ -24,11 +24,11 @@ std::string json_line(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-// What is said about one picture.
+// The prediction for one picture.
 struct Line {
   std::string path, name;
   float confidence, agreement;
-  std::vector<std::string> by_source;  // empty where there is one source alone
+  std::vector<std::string> by_source;  // empty if there is only one source
 };
 
 std::string csv_line(const Line& line) {

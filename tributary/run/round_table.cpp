@@ -20,7 +20,7 @@ std::string percent_text(double share) {
   return percent(share) + " %";
 }
 
-// Cells side by side, each at the right of its column.
+// One line of right-aligned cells.
 template <typename Cells, typename Text>
 std::string line_of(const Cells& cells, Text text) {
   std::string line;

@@ -7,7 +7,7 @@
 namespace tributary {
 namespace {
 
-// Writes the page anew after every round, without what takes long.
+// Rewrites the page after every round, without the parts that take long.
 class LiveReport : public Observer {
  public:
   explicit LiveReport(const RunFolder& folder) : folder_(folder) {}

@@ -1,4 +1,4 @@
-// What a run leaves behind for people to look at: the history of its rounds, its report, curves for TensorBoard.
+// The outputs of a run for people: the history of its rounds, the report and TensorBoard curves.
 #pragma once
 
 #include <memory>
@@ -10,31 +10,31 @@
 namespace tributary {
 
 struct RunOutputOptions {
-  bool history = true;       // keeps what a report needs of every round
+  bool history = true;       // stores the data of every round that a report needs
   bool page = true;          // writes report.html at the end
-  bool live = false;         // and after every round, with what is known by then
-  bool tensorboard = false;  // writes an event file into the run folder
+  bool live = false;         // also writes it after every round
+  bool tensorboard = false;  // writes an event file to the run folder
   ReportOptions report;
 };
 
-// Everything declared here is transient: it does not make a run another one.
+// All of these options are transient: they do not define the run.
 void declare(OptionTable& table, RunOutputOptions& options);
 
 class RunOutputs {
  public:
-  // Adds its observers to `listeners`. `accuracy`, if there is one, must be among them already.
+  // Adds its observers to `listeners`. `accuracy`, if not null, must already be among them.
   RunOutputs(const RunFolder& folder, const RunOutputOptions& options, const AccuracyObserver* accuracy,
              std::vector<Observer*>& listeners);
 
-  // Writes the report of the finished run, if one is wanted, and the terms of the bound that are in it: as bound.jsonl,
-  // an object a round, and as curves.
+  // Writes the report of the finished run, if enabled, and the terms of its bound: as bound.jsonl, one object per
+  // round, and as TensorBoard curves.
   void finish(const ReportSubject& subject) const;
 
  private:
   const RunFolder& folder_;
   const RunOutputOptions& options_;
   std::vector<std::unique_ptr<Observer>> observers_;
-  TensorBoardObserver* curves_ = nullptr;  // among the observers; null where none are wanted
+  TensorBoardObserver* curves_ = nullptr;  // one of the observers; null if disabled
 };
 
 }  // namespace tributary

@@ -1,4 +1,4 @@
-// What is remembered of an adaptation until its end: the figures of its summary, and whether it collapsed.
+// Collects the figures for the summary of an adaptation, and signs of a collapse.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,11 +18,11 @@ class RunRecord : public Observer {
 
   // The last round, without its features.
   const RoundEvent& last() const { return last_; }
-  // How the sources were put together before any training.
+  // The mixture before any training.
   const Mixture& first_mixture() const { return first_mixture_; }
-  // Adds pictures, rounds, what was confident, the sources with their weights, seconds and label-free scores.
+  // Adds pictures, rounds, confident counts, the sources with their weights, seconds and label-free scores.
   void add_to(nlohmann::json& summary) const;
-  // Why the adaptation is suspected to have made things worse; empty where it is not.
+  // Reasons to suspect that the adaptation made the model worse; empty if there are none.
   std::vector<std::string> signs_of_collapse() const;
 
  private:
@@ -32,7 +32,7 @@ class RunRecord : public Observer {
   RoundEvent last_;
   Mixture first_mixture_;
   LabelFreeScores first_scores_;
-  std::vector<int64_t> first_labels_;  // a picture each
+  std::vector<int64_t> first_labels_;  // per picture
   std::vector<int64_t> confident_;     // pictures, round 0 first
   double seconds_ = 0;
   PhaseSeconds phases_;

@@ -15,9 +15,9 @@ namespace tributary {
 
 enum class Variant { kRecommended, kPaper, kCode };
 enum class RateSchedule { kDecay, kConstant };       // T6
-enum class InformationSet { kClean, kMixed, kAll };  // T2, and ablation (c): x_l; with x_mix; with x_u
+enum class InformationSet { kClean, kMixed, kAll };  // T2 and ablation (c): x_l; with x_mix; with x_u
 enum class AdversarialSet { kClean, kMixed };        // T3: x_l against x_u; x_l and x_mix against x_u
-enum class LoaderPairing { kIndependent, kPaired };  // D2: each loader restarts on its own, or both together
+enum class LoaderPairing { kIndependent, kPaired };  // D2: loaders restart independently, or together
 enum class FirstLabels { kOwn, kMixture };           // Q3: labels of the first prototypes
 
 struct SelectiveOptions : MethodOptions {

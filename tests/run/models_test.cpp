@@ -1,0 +1,32 @@
+#include "tributary/run/models.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/run/run_files.h"
+#include "tributary/base/error.h"
+
+namespace tributary {
+namespace {
+
+TEST(DomainOf, IsTheFolderThatNamesTheDomain) {
+  const test::TempDir folder;
+  folder.write("photos/webcam/cup/1.png", "");
+  folder.write("data/signs/train-images.idx", "");
+  EXPECT_EQ(domain_of(folder / "photos/webcam"), "webcam");
+  EXPECT_EQ(domain_of(folder / "photos/webcam/"), "webcam");
+  EXPECT_EQ(domain_of(folder / "data/signs/train-images.idx"), "signs");
+}
+
+TEST(LoadModels, CombinesSourcesByTheRule) {
+  const test::TempDir folder;
+  const std::vector<std::string> paths = {test::write_source(folder, "lenet", 1),
+                                          test::write_source(folder, "lenet", 2)};
+  EXPECT_EQ(load_models(paths, "", {}).size(), 2);
+  EXPECT_EQ(load_models(paths, "vote", {}).mixture.rule, Combination::kVote);
+  EXPECT_EQ(load_models({paths.front()}, "", {}).size(), 1);
+  EXPECT_THROW(load_models(paths, "loudest", {}), InputError);
+  EXPECT_THROW(load_models(paths, "weighted_logits", {}), InputError) << "plain sources have no weights";
+}
+
+}  // namespace
+}  // namespace tributary
