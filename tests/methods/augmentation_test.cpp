@@ -118,21 +118,21 @@ INSTANTIATE_TEST_SUITE_P(Methods, AugmentationFlags,
                                            "caida", "nrc"),
                          [](const auto& info) { return info.param; });
 
-// Mixed, confident and unconfident batches all pass through one augmentation: without mixup the model still changes.
+// The adversary sees confident and unconfident batches alone, both augmented.
 TEST(SelectiveAugmentation, ReachesUnconfidentBatches) {
   const auto adapted = [](const Augmentation& augmentation) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
     SelectiveOptions options;
-    options.rounds = 1;
+    options.rounds = 2;  // the last round has no unconfident samples
     options.inner_epochs = 1;
     options.batch = 8;
-    options.lambda_ce = options.lambda_im = 0;  // the adversary alone moves the source
+    options.lambda_ce = options.lambda_im = 0;  // the adversary alone trains the source
     options.lambda_alpha = 1;
     options.augmentation = augmentation;
     test::Recorder recorder;
     SelectiveSelfTraining(options).adapt(ensemble, test::noise_pictures(48), recorder);
-    EXPECT_EQ(recorder.rounds.size(), 2u);
-    EXPECT_TRUE(recorder.rounds.back().losses.aligned);
+    EXPECT_EQ(recorder.rounds.size(), 3u);
+    EXPECT_TRUE(recorder.rounds[1].losses.aligned);
     return flat(ensemble.state());
   };
   EXPECT_FALSE(torch::equal(adapted(kOff), adapted({4, 0, 0, 45})));
