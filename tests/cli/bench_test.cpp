@@ -68,11 +68,12 @@ TEST(BenchJourney, MistakesAreSaidInOneSentence) {
   refused("bench nowhere", "nowhere");
   refused("bench office-31", "name the folder of Office-31 with --data");
   refused("bench digits --pictures 20 --methods magic --out t", "--methods magic: choose among all, bait, sfda, shot");
-  refused("bench digits --pictures 20 --methods all,ma:x --out t", "--methods ma:x: after the colon goes a number");
+  refused("bench digits --pictures 20 --methods all,ma:x --out t",
+          "--methods ma:x: write a number of seeds after the colon");
   refused("bench digits --pictures 20 --sweep rounds --out t", "--sweep rounds: write OPTION=VALUE");
   refused("bench digits --pictures 20 --set rounds --out t", "--set rounds: write OPTION=VALUE");
   refused("bench digits --pictures 20 --set =2 --out t", "--set =2: write OPTION=VALUE");
-  refused("adapt --method magic --source a --target b", "--method magic: choose one of selective, bait");
+  refused("adapt --method magic --source a --target b", "--method magic: choose one of bait, sfda");
   refused("adapt --method shot --oracle-labels x --source a --target b", "shot has no oracle");
 }
 
