@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/program.h"
+#include "tests/support/forked_program.h"
 #include "tributary/base/files.h"
 
 namespace tributary {
@@ -61,7 +61,7 @@ TEST(BenchJourney, OptionsOfAdaptationsAreSet) {
 TEST(BenchJourney, MistakesAreSaidInOneSentence) {
   const test::TempDir folder;
   const auto refused = [&](const std::string& arguments, const std::string& sentence) {
-    const test::Outcome outcome = test::run_program(folder, arguments);
+    const test::Outcome outcome = test::run_forked_program(folder, arguments);
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(sentence));
   };

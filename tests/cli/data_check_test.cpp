@@ -7,15 +7,15 @@
 #include <string>
 #include <utility>
 
+#include "tests/support/forked_program.h"
 #include "tests/support/mat.h"
-#include "tests/support/program.h"
 
 namespace tributary {
 namespace {
 
 using nlohmann::json;
 using test::Outcome;
-using test::run_program;
+using test::run_forked_program;
 using test::TempDir;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -25,7 +25,7 @@ class DataCheckJourney : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = new TempDir;
-    const Outcome made = run_program(*folder_, "data make digits digits --pictures 200 --test-pictures 100");
+    const Outcome made = run_forked_program(*folder_, "data make digits digits --pictures 200 --test-pictures 100");
     ASSERT_EQ(made.code, 0) << made.err;
     const std::string postal =
         "[benchmark]\nname = \"drawn\"\narchitecture = \"lenet\"\n"
@@ -40,7 +40,7 @@ class DataCheckJourney : public ::testing::Test {
     delete folder_;
     folder_ = nullptr;
   }
-  static Outcome run(const std::string& arguments) { return run_program(*folder_, arguments); }
+  static Outcome run(const std::string& arguments) { return run_forked_program(*folder_, arguments); }
 
   static TempDir* folder_;
 };
