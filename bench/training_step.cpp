@@ -13,6 +13,7 @@
 #include "tributary/device/device.h"
 #include "tributary/experiments/synthetic.h"
 #include "tributary/methods/selective/selective_step.h"
+#include "tributary/train/device_images.h"
 
 namespace {
 

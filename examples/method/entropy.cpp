@@ -43,7 +43,7 @@ class EntropyLearner : public Learner {
 // Defines the training schedule and creates one learner per source.
 class EntropyMinimisation : public LearnedMethod {
  public:
-  EntropyMinimisation(const BaselineOptions& common, double rate) : common_(common), rate_(rate) {}
+  EntropyMinimisation(const MethodOptions& common, double rate) : common_(common), rate_(rate) {}
 
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t) const override {
@@ -61,7 +61,7 @@ class EntropyMinimisation : public LearnedMethod {
   }
 
  private:
-  BaselineOptions common_;
+  MethodOptions common_;
   double rate_;
 };
 
@@ -73,7 +73,7 @@ MethodEntry entropy_method() {
           [rate](OptionTable& table) {
             table.number("entropy", "entropy_rate", rate.get(), 0, 10, "learning rate of entropy minimisation");
           },
-          [rate](const BaselineOptions& common) { return std::make_unique<EntropyMinimisation>(common, *rate); }};
+          [rate](const MethodOptions& common) { return std::make_unique<EntropyMinimisation>(common, *rate); }};
 }
 
 }  // namespace tributary

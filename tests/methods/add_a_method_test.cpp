@@ -18,7 +18,7 @@ TEST(AddAMethod, TheExampleOfThePageRunsAndDoesWhatItSays) {
       if (event.round > 0) means.push_back(event.means.at("entropy").front());
     }
   } observer;
-  BaselineOptions options;
+  MethodOptions options;
   options.epochs = 8;
   options.batch = 16;
   options.rate_bottleneck = 0.05;

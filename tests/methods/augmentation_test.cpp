@@ -61,9 +61,9 @@ std::unique_ptr<Method> method_named(const std::string& name, const Augmentation
     options.cuda_graph = cuda_graph;
     return std::make_unique<SelectiveSelfTraining>(options);
   }
-  for (const MethodEntry& entry : compared_methods()) {
+  for (const MethodEntry& entry : registered_methods()) {
     if (entry.name != name) continue;
-    BaselineOptions common = test::quick(/*epochs=*/1);
+    MethodOptions common = test::quick(/*epochs=*/1);
     common.augmentation = augmentation;
     common.cuda_graph = cuda_graph;
     // MA's predictor is not trained while it warms up.

@@ -102,7 +102,7 @@ nlohmann::json json_of(const std::optional<double>& number) {
   return number ? nlohmann::json(*number) : nlohmann::json();
 }
 
-std::unique_ptr<Method> shot(BaselineOptions common, const ShotNumbers& numbers) {
+std::unique_ptr<Method> shot(MethodOptions common, const ShotNumbers& numbers) {
   common.rate_backbone = numbers.rate_backbone.value_or(0);
   common.rate_bottleneck = numbers.rate_bottleneck.value_or(0);
   return test::configured(shot_method(), numbers.beta ? fmt::format("shot_beta = {:.3f}", *numbers.beta) : "", common);
@@ -117,7 +117,7 @@ TEST_P(ShotParity, LabelsLossesEveryStepAndTheEnsembleAgree) {
   Ensemble ensemble = foreign_sources();
   const ImageSet pictures = make_digits(DigitDomain::kTextured, kPictures, 17).images;
   const DeviceImages images(pictures, torch::kCPU);
-  BaselineOptions common;
+  MethodOptions common;
   common.seed = kSeed;
   common.epochs = kRounds;
   common.batch = kBatch;

@@ -18,8 +18,8 @@ struct Recorder : Observer {
 };
 
 // A few epochs with small batches.
-inline BaselineOptions quick(int64_t epochs = 2) {
-  BaselineOptions options;
+inline MethodOptions quick(int64_t epochs = 2) {
+  MethodOptions options;
   options.epochs = epochs;
   options.batch = 8;
   return options;
@@ -27,7 +27,7 @@ inline BaselineOptions quick(int64_t epochs = 2) {
 
 // The method, configured with `lines` of TOML in its section.
 inline std::unique_ptr<Method> configured(const MethodEntry& entry, const std::string& lines,
-                                          const BaselineOptions& common = quick()) {
+                                          const MethodOptions& common = quick()) {
   OptionTable table;
   entry.declare(table);
   table.read_toml_text("[" + entry.name + "]\n" + lines, "test.toml");

@@ -7,7 +7,8 @@
 
 namespace tributary {
 
-TrainingSchedule MethodOptions::schedule(const Ensemble& ensemble, int64_t default_batch, int64_t default_epochs) const {
+TrainingSchedule MethodOptions::schedule(const Ensemble& ensemble, int64_t default_batch,
+                                         int64_t default_epochs) const {
   TrainingSchedule schedule;
   schedule.seed = static_cast<uint64_t>(seed);
   schedule.batch = batch > 0 ? batch : default_batch;

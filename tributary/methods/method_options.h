@@ -28,7 +28,6 @@ struct MethodOptions {
   // The schedule of a method with these defaults (methods/learner.h).
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t default_batch, int64_t default_epochs) const;
 };
-using BaselineOptions = MethodOptions;
 
 // Declares all fields but `epochs`, the seed at the top level and the others in the section [adapt].
 void declare(OptionTable& table, MethodOptions& options);

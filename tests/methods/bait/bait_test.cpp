@@ -15,7 +15,7 @@ namespace {
 using test::quick;
 using test::Recorder;
 
-std::unique_ptr<Method> bait(const BaselineOptions& common, const std::string& toml = "") {
+std::unique_ptr<Method> bait(const MethodOptions& common, const std::string& toml = "") {
   return test::configured(bait_method(), toml, common);
 }
 
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(Distances, EveryDistance,
 TEST(Bait, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   const auto adapted = [](uint64_t seed) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
-    BaselineOptions options = quick();
+    MethodOptions options = quick();
     options.seed = seed;
     Recorder recorder;
     bait(options)->adapt(ensemble, test::noise_pictures(30), recorder);
@@ -123,7 +123,7 @@ TEST(Bait, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
 TEST(Bait, OptionsReachTheCast) {
   const auto cast = [](const std::string& toml) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
-    BaselineOptions options = quick();
+    MethodOptions options = quick();
     options.epochs = 1;
     Recorder recorder;
     bait(options, toml)->adapt(ensemble, test::noise_pictures(8), recorder);

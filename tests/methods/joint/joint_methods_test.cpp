@@ -17,7 +17,7 @@ namespace {
 using test::quick;
 using test::Recorder;
 
-Recorder adapted(const MethodEntry& method, Ensemble& ensemble, const BaselineOptions& common = quick(),
+Recorder adapted(const MethodEntry& method, Ensemble& ensemble, const MethodOptions& common = quick(),
                  const ImageSet& images = test::noise_pictures(30), const std::string& lines = "") {
   Recorder recorder;
   test::configured(method, lines, common)->adapt(ensemble, images, recorder);
@@ -25,7 +25,7 @@ Recorder adapted(const MethodEntry& method, Ensemble& ensemble, const BaselineOp
 }
 
 // The last logits of all sources with these lines in the method's section of a configuration.
-Tensor logits_with(const MethodEntry& method, const std::string& lines, const BaselineOptions& common = quick()) {
+Tensor logits_with(const MethodEntry& method, const std::string& lines, const MethodOptions& common = quick()) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   return adapted(method, ensemble, common, test::noise_pictures(30), lines).rounds.back().logits;
 }
@@ -60,7 +60,7 @@ TEST_P(EveryJointMethod, EndsWithWeightsOnTheSimplexAndTheClassifiersUntouched) 
 TEST_P(EveryJointMethod, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   const auto probabilities = [](uint64_t seed, const ImageSet& images) {
     Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
-    BaselineOptions common = quick();
+    MethodOptions common = quick();
     common.seed = seed;
     return adapted(GetParam()(), ensemble, common, images).rounds.back().probabilities;
   };
@@ -89,7 +89,7 @@ TEST_P(EveryJointMethod, DoesOnAGpuWhatItDoesOnTheCpuRecordedOrNot) {
   const auto last = [](torch::Device device, bool cuda_graph) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
     ensemble.to(device);
-    BaselineOptions common = quick();
+    MethodOptions common = quick();
     common.precision = Precision::kFloat32;
     common.cuda_graph = cuda_graph;
     const RoundEvent event = adapted(GetParam()(), ensemble, common).rounds.back();
@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, EveryJointMethod, ::testing::Values(&decision_
                          [](const auto& info) { return info.param().name; });
 
 TEST(Decision, LooksAtChangedPicturesForItsLabelsUnlessTold) {
-  BaselineOptions mirrored = quick();
+  MethodOptions mirrored = quick();
   mirrored.augmentation.flip = 0.5;
   const Tensor train = logits_with(decision_method(), "", mirrored);
   EXPECT_TENSOR_EQ(train, logits_with(decision_method(), "decision_transform = \"train\"\n", mirrored));

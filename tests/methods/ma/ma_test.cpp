@@ -35,7 +35,7 @@ bool equal(const NamedTensors& a, const NamedTensors& b) {
 
 // Two passes over 30 pictures of noise, the first of them for the generator.
 Recorder adapted(Ensemble ensemble, uint64_t seed, const std::string& options = "") {
-  BaselineOptions common = test::quick();
+  MethodOptions common = test::quick();
   common.seed = seed;
   Recorder recorder;
   test::configured(ma_method(), options, common)->adapt(ensemble, test::noise_pictures(30), recorder);

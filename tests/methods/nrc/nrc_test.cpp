@@ -15,13 +15,13 @@ using test::Recorder;
 
 // Adapts with the options of a TOML text.
 Recorder adapted(Ensemble& ensemble, const ImageSet& images, const std::string& options = "",
-                 const BaselineOptions& common = quick()) {
+                 const MethodOptions& common = quick()) {
   Recorder recorder;
   test::configured(nrc_method(), options, common)->adapt(ensemble, images, recorder);
   return recorder;
 }
 
-Recorder adapted(const std::string& options, const BaselineOptions& common = quick()) {
+Recorder adapted(const std::string& options, const MethodOptions& common = quick()) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
   return adapted(ensemble, test::noise_pictures(30), options, common);
 }
@@ -54,7 +54,7 @@ TEST(Nrc, RunsToItsEndAndTrainsEveryPart) {
 
 TEST(Nrc, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   const auto with_seed = [](uint64_t seed) {
-    BaselineOptions common = quick();
+    MethodOptions common = quick();
     common.seed = seed;
     return after(adapted("", common), 2);
   };
@@ -90,7 +90,7 @@ TEST(Nrc, LooksAtMoreNeighboursInTheSecondHalfAlone) {
 
 TEST(Nrc, TakesTheNumbersOfTheNamedBenchmark) {
   const auto of = [](const std::string& benchmark, const std::string& options) {
-    BaselineOptions common = quick();
+    MethodOptions common = quick();
     common.benchmark = benchmark;
     common.rate_backbone = common.rate_bottleneck = 1e-3;
     return after(adapted(options, common), 2);
@@ -121,7 +121,7 @@ TEST(Nrc, DoesOnAGpuTheSameWhetherItsStepsAreRecordedOrNot) {
   const auto probabilities = [](bool cuda_graph) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
     ensemble.to(torch::Device(torch::kCUDA, 0));
-    BaselineOptions common = quick();
+    MethodOptions common = quick();
     common.benchmark = "office-home/art";  // whose neighbours change halfway
     common.epochs = 6;
     common.precision = Precision::kFloat32;

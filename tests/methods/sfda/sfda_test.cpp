@@ -19,7 +19,7 @@ namespace {
 using test::quick;
 using test::Recorder;
 
-Recorder adapt(Ensemble& ensemble, const ImageSet& images, const BaselineOptions& common,
+Recorder adapt(Ensemble& ensemble, const ImageSet& images, const MethodOptions& common,
                const std::string& options = "") {
   Recorder recorder;
   test::configured(sfda_method(), options, common)->adapt(ensemble, images, recorder);
@@ -40,7 +40,7 @@ TEST(Sfda, TakesWholeBatchesToItsEnd) {
 TEST(Sfda, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   const auto adapted = [](uint64_t seed, const std::string& options) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
-    BaselineOptions common = quick();
+    MethodOptions common = quick();
     common.seed = seed;
     return adapt(ensemble, test::noise_pictures(30), common, options).rounds.back().probabilities;
   };
@@ -54,7 +54,7 @@ TEST(Sfda, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
 TEST(Sfda, EveryVariantRunsAndChangesTheResult) {
   const auto adapted = [](const std::string& options) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
-    BaselineOptions common = quick();
+    MethodOptions common = quick();
     common.rate_bottleneck = 0.1;
     return adapt(ensemble, test::noise_pictures(30), common, options).rounds.back().logits;
   };
@@ -73,7 +73,7 @@ TEST(Sfda, TheFirstStepTeachesTheFeaturesButNotTheHead) {
   const NamedTensors backbone = copy_of(source.backbone_parameters());
   const NamedTensors bottleneck = copy_of(source.bottleneck_parameters());
   const NamedTensors classifier = copy_of(source.classifier_parameters());
-  BaselineOptions common = quick(1);
+  MethodOptions common = quick(1);
   common.rate_backbone = common.rate_bottleneck = 0.1;
   adapt(ensemble, test::noise_pictures(12), common, "sfda_steps = 1\n");
   const auto beyond_decay = [](const NamedTensors& before, const NamedTensors& after) {
@@ -92,7 +92,7 @@ TEST(Sfda, TheHeadLearnsLater) {
   SourceModel& source = ensemble.sources.front();
   freeze(source.classifier_parameters());  // as another method leaves it
   const NamedTensors classifier = copy_of(source.classifier_parameters());
-  BaselineOptions common = quick(1);
+  MethodOptions common = quick(1);
   common.rate_bottleneck = 0.1;
   adapt(ensemble, test::noise_pictures(12), common, "sfda_steps = 4\n");
   EXPECT_GT(test::distance(source.classifier_parameters().front().value.detach(), classifier.front().value), 1e-4);
@@ -145,7 +145,7 @@ TEST(Sfda, RunsOnAGpuWithRecordedSteps) {
   const auto adapted = [](torch::Device device, bool cuda_graph) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
     ensemble.to(device);
-    BaselineOptions common = quick(4);
+    MethodOptions common = quick(4);
     common.precision = Precision::kFloat32;
     common.cuda_graph = cuda_graph;
     return adapt(ensemble, test::noise_pictures(40), common, "sfda_refresh = 3\n").rounds.back().probabilities.cpu();

@@ -16,7 +16,7 @@ namespace {
 using test::quick;
 using test::Recorder;
 
-std::unique_ptr<Method> shot(const BaselineOptions& common, const std::string& beta = "") {
+std::unique_ptr<Method> shot(const MethodOptions& common, const std::string& beta = "") {
   return test::configured(shot_method(), beta.empty() ? "" : "shot_beta = " + beta, common);
 }
 
@@ -45,7 +45,7 @@ TEST(Shot, LearnsAtRatesThatFallToTheSchedulesLastFactor) {
                                  [](const NamedTensor& tensor) { return tensor.name == "bottleneck.linear.bias"; });
   ASSERT_NE(bias, bottleneck.end());
   bias->value.detach().fill_(1);
-  BaselineOptions options = quick();
+  MethodOptions options = quick();
   options.rate_bottleneck = 1;
   Recorder recorder;
   shot(options)->adapt(ensemble, test::noise_pictures(30), recorder);
@@ -63,7 +63,7 @@ TEST(Shot, LearnsAtRatesThatFallToTheSchedulesLastFactor) {
 TEST(Shot, RepeatsItselfAndFollowsTheSeed) {
   const auto adapted = [](uint64_t seed) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
-    BaselineOptions options = quick();
+    MethodOptions options = quick();
     options.seed = seed;
     Recorder recorder;
     shot(options)->adapt(ensemble, test::noise_pictures(20), recorder);

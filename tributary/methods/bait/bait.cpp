@@ -119,7 +119,7 @@ class BaitLearner : public Learner {
 
 class Bait : public LearnedMethod {
  public:
-  Bait(const BaselineOptions& common, const BaitOptions& options) : common_(common), options_(options) {}
+  Bait(const MethodOptions& common, const BaitOptions& options) : common_(common), options_(options) {}
 
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
@@ -149,7 +149,7 @@ class Bait : public LearnedMethod {
   }
 
  private:
-  BaselineOptions common_;
+  MethodOptions common_;
   BaitOptions options_;
 };
 
@@ -167,7 +167,7 @@ MethodEntry bait_method() {
             table.number("bait", "bait_rate", &options->rate, 0, 1e3,
                          "learning rate of the bait classifier; 0 takes 1e-3, for long courses on small pictures less");
           },
-          [options](const BaselineOptions& common) { return std::make_unique<Bait>(common, *options); }};
+          [options](const MethodOptions& common) { return std::make_unique<Bait>(common, *options); }};
 }
 
 }  // namespace tributary

@@ -95,7 +95,7 @@ class CaidaLearner : public JointLearner {
 
 class Caida : public JointMethod {
  public:
-  Caida(const BaselineOptions& common, const CaidaOptions& options) : JointMethod(common), options_(options) {}
+  Caida(const MethodOptions& common, const CaidaOptions& options) : JointMethod(common), options_(options) {}
 
  protected:
   std::unique_ptr<JointLearner> learner(Ensemble& ensemble, const DeviceImages& images,
@@ -141,7 +141,7 @@ MethodEntry caida_method() {
             table.number("caida", "caida_share_deviation", &options->shares.deviation, 0, 10, "and its deviation");
             table.flag("caida", "caida_share_clip", &options->shares.clip, "keeps that share within 0 and 1");
           },
-          [options](const BaselineOptions& common) { return std::make_unique<Caida>(common, *options); }};
+          [options](const MethodOptions& common) { return std::make_unique<Caida>(common, *options); }};
 }
 
 }  // namespace tributary

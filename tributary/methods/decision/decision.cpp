@@ -112,7 +112,7 @@ class DecisionLearner : public JointLearner {
 
 class Decision : public JointMethod {
  public:
-  Decision(const BaselineOptions& common, const DecisionOptions& options) : JointMethod(common), options_(options) {}
+  Decision(const MethodOptions& common, const DecisionOptions& options) : JointMethod(common), options_(options) {}
 
  protected:
   std::unique_ptr<JointLearner> learner(Ensemble& ensemble, const DeviceImages& images,
@@ -144,7 +144,7 @@ MethodEntry decision_method() {
                          {{"soft", EmptyCentroid::kSoft}, {"zero", EmptyCentroid::kZero}},
                          "centroid of a class that nobody has: by the predictions, or zero as in DECISION's code");
           },
-          [options](const BaselineOptions& common) { return std::make_unique<Decision>(common, *options); }};
+          [options](const MethodOptions& common) { return std::make_unique<Decision>(common, *options); }};
 }
 
 }  // namespace tributary

@@ -61,7 +61,7 @@ Tensor trained_tensor(const std::vector<float>& values, torch::Device device);
 
 class JointMethod : public LearnedMethod {
  public:
-  explicit JointMethod(const BaselineOptions& common) : common_(common) {}
+  explicit JointMethod(const MethodOptions& common) : common_(common) {}
   Division division() const override { return Division::kEither; }
 
  protected:
@@ -76,7 +76,7 @@ class JointMethod : public LearnedMethod {
                                                 const TrainingSchedule& schedule, JointSettings settings) const = 0;
 
  private:
-  BaselineOptions common_;
+  MethodOptions common_;
   const JointLearner* learner_ = nullptr;  // lives while `adapt` runs
 };
 

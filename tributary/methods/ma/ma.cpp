@@ -50,7 +50,7 @@ class MaLearner : public Learner {
 
 class Ma : public LearnedMethod {
  public:
-  Ma(const BaselineOptions& common, const MaOptions& options) : common_(common), options_(options) {}
+  Ma(const MethodOptions& common, const MaOptions& options) : common_(common), options_(options) {}
   // It asks for gradients in its samples and one by one in its parameters.
   bool supports_micro_batches() const override { return false; }
   // One of its losses is of the parameters themselves.
@@ -103,7 +103,7 @@ class Ma : public LearnedMethod {
     return numbers;
   }
 
-  BaselineOptions common_;
+  MethodOptions common_;
   MaOptions options_;
 };
 
@@ -142,7 +142,7 @@ MethodEntry ma_method() {
   const auto options = std::make_shared<MaOptions>();
   return {"ma", "MA", "learns from generated target-style samples of every class, each source by itself",
           [options](OptionTable& table) { declare_options(table, *options); },
-          [options](const BaselineOptions& common) { return std::make_unique<Ma>(common, *options); }};
+          [options](const MethodOptions& common) { return std::make_unique<Ma>(common, *options); }};
 }
 
 }  // namespace tributary

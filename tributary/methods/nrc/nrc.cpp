@@ -133,7 +133,7 @@ class NrcLearner : public Learner {
 
 class Nrc : public LearnedMethod {
  public:
-  Nrc(const BaselineOptions& common, const NrcOptions& options) : common_(common), options_(options) {}
+  Nrc(const MethodOptions& common, const NrcOptions& options) : common_(common), options_(options) {}
 
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
@@ -182,7 +182,7 @@ class Nrc : public LearnedMethod {
     return own;
   }
 
-  BaselineOptions common_;
+  MethodOptions common_;
   NrcOptions options_;
 };
 
@@ -211,7 +211,7 @@ MethodEntry nrc_method() {
   const auto options = std::make_shared<NrcOptions>();
   return {"nrc", "NRC", "predictions drawn towards those of reciprocal neighbours, each source by itself",
           [options](OptionTable& table) { declare(table, *options); },
-          [options](const BaselineOptions& common) { return std::make_unique<Nrc>(common, *options); }};
+          [options](const MethodOptions& common) { return std::make_unique<Nrc>(common, *options); }};
 }
 
 }  // namespace tributary

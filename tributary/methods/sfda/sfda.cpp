@@ -178,7 +178,7 @@ class SfdaLearner : public Learner {
 
 class Sfda : public LearnedMethod {
  public:
-  Sfda(const BaselineOptions& common, const SfdaOptions& options) : common_(common), options_(options) {}
+  Sfda(const MethodOptions& common, const SfdaOptions& options) : common_(common), options_(options) {}
 
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
@@ -220,7 +220,7 @@ class Sfda : public LearnedMethod {
   // DomainNet has a hundred thousand pictures and 345 classes and needs a smaller memory, rebuilt less often.
   bool is_large() const { return common_.benchmark.starts_with("domainnet"); }
 
-  BaselineOptions common_;
+  MethodOptions common_;
   SfdaOptions options_;
 };
 
@@ -246,7 +246,7 @@ MethodEntry sfda_method() {
             table.flag("sfda", "sfda_freeze_stem", &options->freeze_stem,
                        "keep the running statistics of the first BatchNorm in networks for photographs");
           },
-          [options](const BaselineOptions& common) { return std::make_unique<Sfda>(common, *options); }};
+          [options](const MethodOptions& common) { return std::make_unique<Sfda>(common, *options); }};
 }
 
 }  // namespace tributary

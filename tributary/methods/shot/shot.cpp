@@ -66,7 +66,7 @@ class ShotLearner : public Learner {
 
 class Shot : public LearnedMethod {
  public:
-  Shot(const BaselineOptions& common, const ShotOptions& options) : common_(common), options_(options) {}
+  Shot(const MethodOptions& common, const ShotOptions& options) : common_(common), options_(options) {}
 
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t) const override {
@@ -89,7 +89,7 @@ class Shot : public LearnedMethod {
   }
 
  private:
-  BaselineOptions common_;
+  MethodOptions common_;
   ShotOptions options_;
 };
 
@@ -103,7 +103,7 @@ MethodEntry shot_method() {
                 "shot", "shot_beta", &options->beta, -1, 1e6,
                 "weight of SHOT's pseudo-labels; -1 takes 0.3 for photographs and 0.1 for digits, 0 is SHOT-IM");
           },
-          [options](const BaselineOptions& common) { return std::make_unique<Shot>(common, *options); }};
+          [options](const MethodOptions& common) { return std::make_unique<Shot>(common, *options); }};
 }
 
 }  // namespace tributary

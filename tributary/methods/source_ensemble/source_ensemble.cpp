@@ -7,7 +7,7 @@ namespace {
 
 class SourceEnsemble : public LearnedMethod {
  public:
-  SourceEnsemble(const BaselineOptions& common, Combination rule) : common_(common), rule_(rule) {}
+  SourceEnsemble(const MethodOptions& common, Combination rule) : common_(common), rule_(rule) {}
 
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t) const override {
@@ -21,7 +21,7 @@ class SourceEnsemble : public LearnedMethod {
   Mixture mixture() const override { return {rule_, {}}; }
 
  private:
-  BaselineOptions common_;
+  MethodOptions common_;
   Combination rule_;
 };
 
@@ -37,7 +37,7 @@ MethodEntry source_ensemble_method() {
                           {"vote", Combination::kVote}},
                          "how the plain ensemble combines its sources");
           },
-          [rule](const BaselineOptions& common) { return std::make_unique<SourceEnsemble>(common, *rule); }};
+          [rule](const MethodOptions& common) { return std::make_unique<SourceEnsemble>(common, *rule); }};
 }
 
 }  // namespace tributary
