@@ -511,7 +511,7 @@ std::vector<Corrupt> corrupt_pickles() {
        "a tensor without"},
       {"shape a list", proto + kRebuild + "(" + persistent({}) + integer(0) + "])NNtR.", "an invalid shape"},
       {"shape of texts", proto + kRebuild + "(" + persistent({}) + integer(0) + text("a") + "\x85)NNtR.",
-       "a text in a shape"},
+       "a string in a shape"},
       {"shape of floats", proto + kRebuild + "(" + persistent({}) + integer(0) + "G" + little(0, 8) + "\x85)NNtR.",
        "a float in a shape"},
       {"shape of truths", proto + kRebuild + "(" + persistent({}) + integer(0) + "\x88\x85)NNtR.",
