@@ -134,7 +134,7 @@ class Interruption : public ::testing::TestWithParam<Job> {
       if (begun.code == 128 + SIGTERM && keeps_something(folder + "/out")) return;
       fs::remove_all(folder + "/out");
     }
-    FAIL() << "never interrupted in the midst of its work";
+    FAIL() << "the command was never interrupted";
   }
 
   static bool keeps_something(const std::string& folder) {

@@ -1,4 +1,4 @@
-// Every augmentation flag changes the model, whoever trains it, eagerly and in CUDA graphs.
+// Every augmentation flag changes the model under every method that trains, eagerly and in CUDA graphs.
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
