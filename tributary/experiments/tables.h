@@ -70,7 +70,7 @@ enum class TableFigure { kLast, kPicked, kWithLabels };
 // A cell as displayed.
 struct TableCellFigure {
   std::vector<double> percents;  // one per seed; empty if there is no result
-  std::string missing;           // placeholder for a missing result
+  std::string missing;           // shown instead of a missing result
   std::optional<double> paper;
 };
 // The cells of a row: one per target, and the mean over them.
