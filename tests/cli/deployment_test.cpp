@@ -22,7 +22,7 @@ using test::TempDir;
 using ::testing::HasSubstr;
 
 // Added to the commands of the pages so that they take seconds: small pictures and few steps.
-const std::map<std::string, std::string> kQuick = {
+const std::map<std::string, std::string> kQuickOptions = {
     {"adapt", " --size 64 --resize 73 --rounds 2 --inner-epochs 1 --weight-steps 50 --batch 8 --threads 1"},
     {"evaluate", ""},
     {"distill", " --epochs 1 --batch 8 --threads 1"},
@@ -80,8 +80,8 @@ class Deployment : public ::testing::Test {
     const std::string word = command.substr(0, command.find(' '));
     const std::string rest = command.substr(word.size() + 1);
     if (word == "tributary") {
-      const auto quick = kQuick.find(rest.substr(0, rest.find(' ')));
-      std::string extra = quick == kQuick.end() ? "" : quick->second;
+      const auto quick = kQuickOptions.find(rest.substr(0, rest.find(' ')));
+      std::string extra = quick == kQuickOptions.end() ? "" : quick->second;
       if (rest.starts_with("evaluate forward.pt")) extra = " --size 64";
       const Outcome outcome = run_program(*folder_, rest + extra);
       EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;

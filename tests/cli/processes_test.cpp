@@ -22,7 +22,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 // Pictures and two sources, one with BatchNorm in its backbone; made once.
-const test::TempDir& workshop() {
+const test::TempDir& two_sources() {
   static const test::Workshop folder(
       {"data make digits data --pictures 96 --test-pictures 100",
        "train --data data/signs/train-images.idx --architecture lenet --epochs 6 --batch 16 --threads 1 --out "
@@ -91,20 +91,21 @@ void expect_same(const std::string& one, const std::string& other) {
 class Scale : public ::testing::TestWithParam<std::string> {
  protected:
   static void expect_done(const std::string& arguments) {
-    const test::Outcome outcome = test::run_program(workshop(), arguments);
+    const test::Outcome outcome = test::run_program(two_sources(), arguments);
     EXPECT_EQ(outcome.code, 0) << arguments << ": " << outcome.err;
   }
   // The run of a single process, made once.
   static std::string alone(const std::string& method) {
     const std::string run = "alone-" + method;
-    if (!fs::exists(workshop() / run)) expect_done(adaptation(method, run));
-    return workshop() / run;
+    if (!fs::exists(two_sources() / run)) expect_done(adaptation(method, run));
+    return two_sources() / run;
   }
   // Runs a shell command in the test folder.
   static test::Outcome run_shell(const std::string& text) {
     const test::TempDir capture;
-    const std::string command = "cd " + test::shell_quoted(workshop().path()) + " && export CUDA_VISIBLE_DEVICES= && " +
-                                text + " >" + test::shell_quoted(capture / "all") + " 2>&1 </dev/null";
+    const std::string command = "cd " + test::shell_quoted(two_sources().path()) +
+                                " && export CUDA_VISIBLE_DEVICES= && " + text + " >" +
+                                test::shell_quoted(capture / "all") + " 2>&1 </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, "", test::file_text(capture / "all")};
   }
@@ -115,7 +116,7 @@ TEST_P(Scale, ProcessesEndAsOneDoes) {
   for (const std::string how : {"--processes 2 --divide rows", "--processes 4"}) {
     const std::string run = GetParam() + std::to_string(how.size());
     expect_done(adaptation(GetParam(), run) + " " + how);
-    expect_same(wanted, workshop() / run);
+    expect_same(wanted, two_sources() / run);
   }
 }
 
@@ -125,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, Scale, ::testing::Values("selective", "shot", 
 TEST_F(Scale, SourcesDividedEndAsOneProcess) {
   const std::string wanted = alone("selective");
   expect_done(adaptation("selective", "by-sources") + " --processes 2 --shard sources");
-  expect_same(wanted, workshop() / "by-sources");
+  expect_same(wanted, two_sources() / "by-sources");
 }
 
 TEST_F(Scale, OwnStatisticsOfEachProcessCostLessThanAPoint) {
@@ -134,7 +135,7 @@ TEST_F(Scale, OwnStatisticsOfEachProcessCostLessThanAPoint) {
   const auto accuracy = [](const std::string& run) {
     return json::parse(test::file_text(run + "/summary.json")).at("accuracy").at("last").get<double>();
   };
-  EXPECT_NEAR(accuracy(wanted), accuracy(workshop() / "own-statistics"), 1.0);
+  EXPECT_NEAR(accuracy(wanted), accuracy(two_sources() / "own-statistics"), 1.0);
 }
 
 TEST_F(Scale, TorchrunStartsThemToo) {
@@ -146,7 +147,7 @@ TEST_F(Scale, TorchrunStartsThemToo) {
                 "--tee 1 --no_python " +
                 test::shell_quoted(TRIBUTARY_BINARY) + " " + adaptation("selective", "torchrun") + " --shard rows");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  expect_same(alone("selective"), workshop() / "torchrun");
+  expect_same(alone("selective"), two_sources() / "torchrun");
 }
 
 TEST_F(Scale, TwoHostsAreNetworkNamespaces) {
@@ -155,44 +156,44 @@ TEST_F(Scale, TwoHostsAreNetworkNamespaces) {
                                           " " + adaptation("selective", "two-hosts") + " --shard rows");
   if (outcome.code == 77) GTEST_SKIP() << "skipped: no network namespaces";
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  expect_same(alone("selective"), workshop() / "two-hosts");
+  expect_same(alone("selective"), two_sources() / "two-hosts");
 }
 
 TEST_F(Scale, TrainingAndDistillationGiveTheirModels) {
   expect_done(
       "train --data data/signs/train-images.idx --architecture dtn --epochs 2 --batch 16 --threads 1 "
       "--processes 2 --out trained.safetensors");
-  EXPECT_TRUE(fs::exists(workshop() / "trained.safetensors"));
-  EXPECT_FALSE(fs::exists(workshop() / "trained.safetensors.checkpoint"));
+  EXPECT_TRUE(fs::exists(two_sources() / "trained.safetensors"));
+  EXPECT_FALSE(fs::exists(two_sources() / "trained.safetensors.checkpoint"));
   alone("selective");
   expect_done(
       "distill alone-selective --architecture lenet --epochs 1 --batch 16 --threads 1 --processes 2 --out "
       "student.safetensors");
-  EXPECT_TRUE(fs::exists(workshop() / "student.safetensors"));
+  EXPECT_TRUE(fs::exists(two_sources() / "student.safetensors"));
 }
 
 TEST_F(Scale, BenchSpreadsItsJobs) {
   expect_done(
       "bench digits --pictures 30 --methods source-ens,shot --targets street --source-epochs 1 --epochs 1 "
       "--threads 1 --processes 2 --out table");
-  EXPECT_THAT(test::file_text(workshop() / "table/table.csv"), HasSubstr("shot,street"));
+  EXPECT_THAT(test::file_text(two_sources() / "table/table.csv"), HasSubstr("shot,street"));
 }
 
 TEST_F(Scale, BadInputIsSaidOnce) {
   const test::Outcome outcome =
-      test::run_program(workshop(),
+      test::run_program(two_sources(),
                         "adapt --source missing.safetensors --target data/postal/train-images.idx --run "
                         "nothing --processes 2");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("missing.safetensors"));
-  EXPECT_FALSE(fs::exists(workshop() / "nothing"));
+  EXPECT_FALSE(fs::exists(two_sources() / "nothing"));
 }
 
 TEST_F(Scale, AskedToStopAllKeepTheStateAndGoOn) {
   const test::TempDir place;
   for (const char* thing : {"data", "signs.safetensors", "handwriting.safetensors"})
-    fs::create_symlink(workshop() / thing, place / thing);
+    fs::create_symlink(two_sources() / thing, place / thing);
   const std::string command = adaptation("selective", "run") + " --shard rows --processes 2";
   const test::Blow blow{5, SIGTERM, 1, [&](pid_t program) {  // when the first round was reported
                           return metrics_of(place / "run").size() < 2 ? 0 : program;
@@ -223,7 +224,7 @@ class LostRankScale : public ::testing::TestWithParam<int> {};
 TEST_P(LostRankScale, AllEndAndAnyNumberOfProcessesGoesOn) {
   const test::TempDir place;
   for (const char* thing : {"data", "signs.safetensors", "handwriting.safetensors"})
-    fs::create_symlink(workshop() / thing, place / thing);
+    fs::create_symlink(two_sources() / thing, place / thing);
   const std::string command = adaptation("selective", "run") + " --save-every 0 --divide rows --processes ";
   const test::Ending whole = test::run_watched(place.path(), command + "2");
   ASSERT_EQ(whole.code, 0) << whole.err;

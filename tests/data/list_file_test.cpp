@@ -21,7 +21,7 @@ std::vector<std::string> summary(const Listing& listing) {
   return lines;
 }
 
-void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
+void expect_mentions(const std::string& message, const std::vector<std::string>& parts) {
   for (const std::string& part : parts)
     EXPECT_NE(message.find(part), std::string::npos) << message << "\n  lacks: " << part;
 }
@@ -95,12 +95,14 @@ TEST(ListFile, NamesTheLineOfAMissingPicture) {
   dir.write("a.jpg", "x");
   dir.folder("folder");
   const std::string list = dir.write("list.txt", "# first\na.jpg 0\nno such.jpg 1\n");
-  expect_parts(test::message_of<InputError>([&] { list_from_file(list, ""); }), {list, "line 3", "no such.jpg,"});
-  expect_parts(test::message_of<InputError>([&] { list_from_file(list, "/data"); }), {list, "line 2", "under /data"});
+  expect_mentions(test::message_of<InputError>([&] { list_from_file(list, ""); }), {list, "line 3", "no such.jpg,"});
+  expect_mentions(test::message_of<InputError>([&] { list_from_file(list, "/data"); }),
+                  {list, "line 2", "under /data"});
   const std::string absolute = dir.write("list.txt", "/no/such.jpg 1\n");
-  expect_parts(test::message_of<InputError>([&] { list_from_file(absolute, ""); }), {list, "line 1", "/no/such.jpg"});
+  expect_mentions(test::message_of<InputError>([&] { list_from_file(absolute, ""); }),
+                  {list, "line 1", "/no/such.jpg"});
   const std::string folder = dir.write("list.txt", "folder 1\n");
-  expect_parts(test::message_of<InputError>([&] { list_from_file(folder, ""); }), {list, "line 1", "folder"});
+  expect_mentions(test::message_of<InputError>([&] { list_from_file(folder, ""); }), {list, "line 1", "folder"});
 }
 
 TEST(ListFile, RejectsLinesThatAreNotPaths) {
@@ -114,7 +116,7 @@ TEST(ListFile, RejectsEmptyLists) {
   const TempDir dir;
   for (const char* text : {"", "\n\n", "# only a comment\n", "\r\n"}) {
     const std::string list = dir.write("list.txt", text);
-    expect_parts(test::message_of<InputError>([&] { list_from_file(list, ""); }), {list, "lists no pictures"});
+    expect_mentions(test::message_of<InputError>([&] { list_from_file(list, ""); }), {list, "lists no pictures"});
   }
 }
 
@@ -146,8 +148,8 @@ TEST(LabelledList, RejectsInvalidLabels) {
   for (const auto& [text, expected, parts] : cases) {
     const std::string list = dir.write("list.txt", text);
     SCOPED_TRACE(text);
-    expect_parts(test::message_of<InputError>([&] { list_from_labelled_file(list, "", expected); }), parts);
-    expect_parts(test::message_of<InputError>([&] { list_from_labelled_file(list, "", expected); }), {list});
+    expect_mentions(test::message_of<InputError>([&] { list_from_labelled_file(list, "", expected); }), parts);
+    expect_mentions(test::message_of<InputError>([&] { list_from_labelled_file(list, "", expected); }), {list});
   }
 }
 

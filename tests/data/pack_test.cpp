@@ -46,7 +46,7 @@ PackedShards pack(const TempDir& dir, const std::string& out, const PackOptions&
   return pack_pictures(source, dir / "in", out, options);
 }
 
-LoadOptions small() {
+LoadOptions twelve_by_twelve() {
   LoadOptions options;
   options.preprocessing = {12, 12};
   return options;
@@ -62,7 +62,7 @@ Strings names_in(const std::string& folder) {
 TEST(Pack, PreservesPicturesAndLabels) {
   const TempDir dir;
   write_pictures(dir);
-  const LabelledImages folder = load_labelled(dir / "in", small());
+  const LabelledImages folder = load_labelled(dir / "in", twelve_by_twelve());
   for (const PackFormat format : {PackFormat::kJpeg, PackFormat::kRaw}) {
     PackOptions options;
     options.format = format;
@@ -73,14 +73,14 @@ TEST(Pack, PreservesPicturesAndLabels) {
     EXPECT_GT(packed.files.size(), 2u);
     ASSERT_EQ(packed.skipped.size(), 1u);
     EXPECT_EQ(packed.skipped[0].path, dir / "in/bike/IMG 05.v1.png");
-    const LabelledImages set = load_labelled(out, small());
+    const LabelledImages set = load_labelled(out, twelve_by_twelve());
     EXPECT_EQ(set.images.pixels, folder.images.pixels);
     EXPECT_EQ(set.labels.values, folder.labels.values);
     EXPECT_EQ(set.labels.classes, (Strings{"bike", "mug"}));
-    EXPECT_EQ(load_labelled(out, small(), {"mug", "bike"}).labels.values,
-              load_labelled(dir / "in", small(), {"mug", "bike"}).labels.values);
+    EXPECT_EQ(load_labelled(out, twelve_by_twelve(), {"mug", "bike"}).labels.values,
+              load_labelled(dir / "in", twelve_by_twelve(), {"mug", "bike"}).labels.values);
   }
-  EXPECT_EQ(fs::path(load_images(dir / "out/raw", small()).names[0]).filename(), "00000000-IMG_01_v1.ppm");
+  EXPECT_EQ(fs::path(load_images(dir / "out/raw", twelve_by_twelve()).names[0]).filename(), "00000000-IMG_01_v1.ppm");
 }
 
 TEST(Pack, CopiesFilesThatNeedNoResizing) {
@@ -142,9 +142,9 @@ TEST(Pack, PacksIdxAndShards) {
   const std::string idx = dir / "d-images.idx";
   pack_pictures(open_labelled(idx, "", {}), idx, dir / "one", options);
   pack_pictures(open_labelled(dir / "one", "", {}), dir / "one", dir / "two", options);
-  const LabelledImages expected = load_labelled(idx, small());
+  const LabelledImages expected = load_labelled(idx, twelve_by_twelve());
   for (const char* out : {"one", "two"}) {
-    const LabelledImages set = load_labelled(dir / out, small(), {"nought", "one"});
+    const LabelledImages set = load_labelled(dir / out, twelve_by_twelve(), {"nought", "one"});
     EXPECT_EQ(set.images.pixels, expected.images.pixels);
     EXPECT_EQ(set.labels.values, expected.labels.values) << "numbered classes fit a model with names";
   }
@@ -208,7 +208,8 @@ TEST(EncodeJpeg, ErrorDecreasesWithQuality) {
   };
   EXPECT_LE(largest_error(95), 3);
   EXPECT_GT(largest_error(5), largest_error(95));
-  EXPECT_THROW(encode_jpeg({1, 70000, std::vector<uint8_t>(210000)}, 90), PictureError) << "too wide for JPEG";
+  EXPECT_THROW(tributary::encode_jpeg(Picture{1, 70000, std::vector<uint8_t>(210000)}, 90), PictureError)
+      << "too wide for JPEG";
 }
 
 }  // namespace

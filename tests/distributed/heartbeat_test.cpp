@@ -19,7 +19,7 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using Work = std::function<int(Heartbeat&, int64_t rank, const std::function<void()>& ready)>;
 
-constexpr double kPatience = 2;
+constexpr double kHeartbeatTimeout = 2;
 constexpr const char* kUnknownRank = "a rank hangs in a request to rank 0";
 
 // Processes that exchange heartbeats.
@@ -27,7 +27,7 @@ class Team {
  public:
   Team(
       int64_t size, const Work& work,
-      const std::function<double(int64_t rank)>& patience = [](int64_t) { return kPatience; }) {
+      const std::function<double(int64_t rank)>& patience = [](int64_t) { return kHeartbeatTimeout; }) {
     const int port = port_ = free_port();
     for (int64_t rank = 0; rank < size; ++rank)
       ranks_.push_back(std::make_unique<test::Forked>([=](const std::function<void()>& ready) {
@@ -95,7 +95,7 @@ TEST(Heartbeat, OtherRanksExitWhenOneIsStopped) {
     team.wait_until_ready();
     team[lost].signal(SIGSTOP);
     team.expect_exit_naming(lost, AnyOf(HasSubstr(fmt::format("rank {} on ", lost)), HasSubstr(kUnknownRank)),
-                            kPatience + 10);
+                            kHeartbeatTimeout + 10);
     // Once continued, the stopped rank finds itself alone.
     team[lost].signal(SIGCONT);
     EXPECT_EQ(team[lost].finish(), kWorkEnded);
@@ -161,7 +161,7 @@ TEST(Heartbeat, ForwardsTheErrorOfAFailedRank) {
 
 TEST(Heartbeat, ForwardsTheNameOfALostRank) {
   // Only rank 1 has a patience short enough to notice the loss itself.
-  const auto patience = [](int64_t rank) { return rank == 1 ? kPatience : 600; };
+  const auto patience = [](int64_t rank) { return rank == 1 ? kHeartbeatTimeout : 600; };
   const auto work = [](Heartbeat& heartbeat, int64_t rank, const std::function<void()>& ready) {
     if (rank != 1) return blocked(heartbeat, rank, ready);
     ready();

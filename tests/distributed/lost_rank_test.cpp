@@ -19,7 +19,7 @@ namespace {
 using testing::AnyOf;
 using testing::HasSubstr;
 
-constexpr int kPatience = 2;
+constexpr int kTimeoutSeconds = 2;
 
 class LostRank : public testing::Test {
  protected:
@@ -39,7 +39,7 @@ Processes start_ranks(int size, const char* what) {
       setenv("RANK", std::to_string(rank).c_str(), 1);
       setenv("WORLD_SIZE", std::to_string(size).c_str(), 1);
       setenv("MASTER_PORT", port.c_str(), 1);
-      setenv("PATIENCE", std::to_string(kPatience).c_str(), 1);
+      setenv("PATIENCE", std::to_string(kTimeoutSeconds).c_str(), 1);
       execl(TRIBUTARY_RANK_PROGRAM, "rank_program", what, static_cast<char*>(nullptr));
       return 127;
     }));
@@ -61,7 +61,7 @@ void expect_loss(size_t lost, int signal) {
                 signal == SIGKILL ? named : AnyOf(named, HasSubstr("a rank hangs in a request to rank 0")));
     EXPECT_THAT(ranks[rank]->err(), HasSubstr("; try again\n"));
   }
-  EXPECT_LT(clock.seconds(), kPatience + 10);
+  EXPECT_LT(clock.seconds(), kTimeoutSeconds + 10);
 }
 
 TEST_F(LostRank, IsNamedWhenKilled) {

@@ -44,7 +44,7 @@ struct Tensors {
 };
 
 // Every type, scalars, empty tensors, unusual names, and integers of all pickled lengths.
-Tensors sample() {
+Tensors sample_tensors() {
   Tensors tensors;
   for (const DType dtype : {DType::F64, DType::F32, DType::F16, DType::BF16, DType::I64, DType::I32, DType::I16,
                             DType::I8, DType::U8, DType::BOOL})
@@ -79,7 +79,7 @@ bool python_runs(const std::string& python, const std::string& program, const st
 
 TEST(PytorchWriter, RoundTripsInOrder) {
   const test::TempDir folder;
-  const Tensors tensors = sample();
+  const Tensors tensors = sample_tensors();
   write_state_dict(folder / "m.pt", tensors.entries);
   const PytorchFile file = PytorchFile::read(folder / "m.pt");
   expect_equal(file.entries(), tensors.entries);
@@ -89,14 +89,14 @@ TEST(PytorchWriter, RoundTripsInOrder) {
 
 TEST(PytorchWriter, BytesDependOnTheTensorsOnly) {
   const test::TempDir folder;
-  write_state_dict(folder / "m.pt", sample().entries);
-  write_state_dict(folder / "other name.pth", sample().entries);
+  write_state_dict(folder / "m.pt", sample_tensors().entries);
+  write_state_dict(folder / "other name.pth", sample_tensors().entries);
   EXPECT_EQ(read_file(folder / "m.pt"), read_file(folder / "other name.pth"));
 }
 
 TEST(PytorchWriter, AlignsStoragesTo64Bytes) {
   const test::TempDir folder;
-  const Tensors tensors = sample();
+  const Tensors tensors = sample_tensors();
   write_state_dict(folder / "m.pt", tensors.entries);
   const std::vector<uint8_t> bytes = read_file(folder / "m.pt");
   const ZipReader zip(bytes, "m.pt");
@@ -131,7 +131,7 @@ TEST(PytorchWriter, PythonReadsTheArchive) {
   const auto python = test::python_with("zipfile");
   if (!python) GTEST_SKIP() << "skipped: no python3";
   const test::TempDir folder;
-  write_state_dict(folder / "m.pt", sample().entries);
+  write_state_dict(folder / "m.pt", sample_tensors().entries);
   write_state_dict(folder / "none.pt", {});
   const std::string program = R"(
 import sys, zipfile
@@ -147,7 +147,7 @@ TEST(PytorchWriter, PyTorchLoadsWithWeightsOnly) {
   const auto python = test::python_with("torch");
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
   const test::TempDir folder;
-  const Tensors tensors = sample();
+  const Tensors tensors = sample_tensors();
   write_state_dict(folder / "m.pt", tensors.entries);
   write_state_dict(folder / "none.pt", {});
   // Lists the loaded tensors: a line with type, shape and name, and the data.

@@ -26,7 +26,7 @@ class Safetensors : public ::testing::Test {
 };
 
 template <typename Number>
-std::vector<uint8_t> bytes_of(const std::vector<Number>& values) {
+std::vector<uint8_t> raw_bytes(const std::vector<Number>& values) {
   std::vector<uint8_t> bytes(values.size() * sizeof(Number));
   if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
@@ -42,7 +42,7 @@ std::vector<uint8_t> file_of(const std::string& header, size_t data, std::option
   return bytes;
 }
 
-std::string error_of(std::vector<uint8_t> bytes) {
+std::string read_error(std::vector<uint8_t> bytes) {
   try {
     SafetensorsFile::parse(std::move(bytes), "x.safetensors");
   } catch (const InputError& error) {
@@ -102,8 +102,8 @@ TEST_F(Safetensors, MovedFilesKeepTheirTensors) {
 TEST_F(Safetensors, ReadsFilesWithoutTensors) {
   write_safetensors(at("m"), {});
   EXPECT_TRUE(SafetensorsFile::read(at("m")).entries().empty());
-  EXPECT_EQ(error_of(file_of("{}", 0)), "");
-  EXPECT_EQ(error_of(file_of("{}      ", 0)), "");
+  EXPECT_EQ(read_error(file_of("{}", 0)), "");
+  EXPECT_EQ(read_error(file_of("{}      ", 0)), "");
 }
 
 TEST_F(Safetensors, KnowsNamesAndSizesOfTypes) {
@@ -131,16 +131,16 @@ TEST_F(Safetensors, WriterRejectsInvalidEntries) {
 }
 
 TEST_F(Safetensors, ErrorsNameTheFileAndTheNumbers) {
-  EXPECT_THAT(error_of(file_of("{}", 4086, 8589934592)),
+  EXPECT_THAT(read_error(file_of("{}", 4086, 8589934592)),
               ::testing::StartsWith("x.safetensors is not a safetensors file (header length 8,589,934,592 but the file "
                                     "has 4,096 bytes); "));
-  EXPECT_THAT(error_of(file_of(R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,20]}})", 20)),
+  EXPECT_THAT(read_error(file_of(R"({"w":{"dtype":"F32","shape":[2,3],"data_offsets":[0,20]}})", 20)),
               HasSubstr("tensor \"w\" of F32 [2, 3] has 20 bytes"));
   EXPECT_THROW(SafetensorsFile::read(at("none")), InputError);
 }
 
 // The header of one tensor "w".
-std::string tensor(const std::string& dtype, const std::string& shape, const std::string& offsets) {
+std::string header_entry(const std::string& dtype, const std::string& shape, const std::string& offsets) {
   return R"({"w":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
 }
 
@@ -152,14 +152,14 @@ std::string two(int a, const std::string& offsets_a, int b, const std::string& o
   return R"({"a":)" + entry(a, offsets_a) + R"(,"b":)" + entry(b, offsets_b) + "}";
 }
 
-struct Corrupt {
+struct CorruptSafetensors {
   const char* what;
   std::vector<uint8_t> bytes;
   const char* expected;
 };
 
-std::vector<Corrupt> corrupt_files() {
-  const std::string good = tensor(R"("U8")", "[4]", "[0,4]");
+std::vector<CorruptSafetensors> corrupt_files() {
+  const std::string good = header_entry(R"("U8")", "[4]", "[0,4]");
   const std::string kU8 = R"("U8")";
   std::string many = "[1";
   for (int i = 0; i < 64; ++i) many += ",1";
@@ -198,9 +198,9 @@ std::vector<Corrupt> corrupt_files() {
       {"not UTF-8", file_of("{\"\xff\":1}", 0), "not JSON"},
       {"half a surrogate", file_of(R"({"\ud800":1})", 0), "not JSON"},
       {"deep lists", file_of("{\"w\":" + deep, 0), "an unexpected list in the header"},
-      {"deep lists in a shape", file_of(tensor(kU8, deep, "[0,4]"), 4), "an unexpected list in tensor \"w\""},
-      {"an object in a tensor", file_of(tensor("{}", "[4]", "[0,4]"), 4), "an unexpected object in tensor \"w\""},
-      {"an object in a shape", file_of(tensor(kU8, "[{}]", "[0,4]"), 4), "an unexpected object in"},
+      {"deep lists in a shape", file_of(header_entry(kU8, deep, "[0,4]"), 4), "an unexpected list in tensor \"w\""},
+      {"an object in a tensor", file_of(header_entry("{}", "[4]", "[0,4]"), 4), "an unexpected object in tensor \"w\""},
+      {"an object in a shape", file_of(header_entry(kU8, "[{}]", "[0,4]"), 4), "an unexpected object in"},
       {"a tensor that is a number", file_of("{\"w\":3}", 0), "the unexpected number 3 in the header"},
       {"a tensor that is a text", file_of("{\"w\":\"F32\"}", 0), "an unexpected string in the header"},
       {"a tensor that is null", file_of("{\"w\":null}", 0), "a null in the header"},
@@ -229,41 +229,43 @@ std::vector<Corrupt> corrupt_files() {
       {"metadata with an object", file_of(R"({"__metadata__":{"a":{}}})", 0), "an unexpected object in the metadata"},
       {"metadata with null", file_of(R"({"__metadata__":{"a":null}})", 0), "a null in the metadata"},
       {"metadata that is a text", file_of(R"({"__metadata__":"a"})", 0), "an unexpected string in the header"},
-      {"an unknown dtype", file_of(tensor(R"("F8_E4M3")", "[4]", "[0,4]"), 4), "the unknown type \"F8_E4M3\""},
-      {"dtype in small letters", file_of(tensor(R"("u8")", "[4]", "[0,4]"), 4), "the unknown type \"u8\""},
-      {"an empty dtype", file_of(tensor(R"("")", "[4]", "[0,4]"), 4), "the unknown type \"\""},
-      {"dtype a number", file_of(tensor("1", "[4]", "[0,4]"), 4), "the unexpected number 1 in tensor \"w\""},
-      {"dtype a list", file_of(tensor("[]", "[4]", "[0,4]"), 4), "an unexpected list in tensor \"w\""},
-      {"shape a number", file_of(tensor(kU8, "4", "[0,4]"), 4), "the unexpected number 4 in"},
-      {"shape a text", file_of(tensor(kU8, R"("4")", "[0,4]"), 4), "an unexpected string in"},
-      {"shape of texts", file_of(tensor(kU8, R"(["4"])", "[0,4]"), 4), "an unexpected string in"},
-      {"shape negative", file_of(tensor(kU8, "[-4]", "[0,4]"), 4), "the negative number -4"},
-      {"shape with a fraction", file_of(tensor(kU8, "[4.0]", "[0,4]"), 4), "the number 4.0 in"},
-      {"shape with an exponent", file_of(tensor(kU8, "[4e0]", "[0,4]"), 4), "the number 4e0 in"},
-      {"shape too small", file_of(tensor(kU8, "[3]", "[0,4]"), 4), "of U8 [3] has 4 bytes"},
-      {"shape too large", file_of(tensor(kU8, "[5]", "[0,4]"), 4), "of U8 [5] has 4 bytes"},
-      {"dtype too wide", file_of(tensor(R"("F32")", "[4]", "[0,4]"), 4), "of F32 [4] has 4 bytes"},
-      {"an empty shape of four bytes", file_of(tensor(kU8, "[]", "[0,4]"), 4), "of U8 [] has 4 bytes"},
-      {"an extent of zero with bytes", file_of(tensor(kU8, "[4,0]", "[0,4]"), 4), "of U8 [4, 0] has 4 bytes"},
-      {"an extent beyond int64", file_of(tensor(kU8, "[9223372036854775808]", "[0,4]"), 4),
+      {"an unknown dtype", file_of(header_entry(R"("F8_E4M3")", "[4]", "[0,4]"), 4), "the unknown type \"F8_E4M3\""},
+      {"dtype in small letters", file_of(header_entry(R"("u8")", "[4]", "[0,4]"), 4), "the unknown type \"u8\""},
+      {"an empty dtype", file_of(header_entry(R"("")", "[4]", "[0,4]"), 4), "the unknown type \"\""},
+      {"dtype a number", file_of(header_entry("1", "[4]", "[0,4]"), 4), "the unexpected number 1 in tensor \"w\""},
+      {"dtype a list", file_of(header_entry("[]", "[4]", "[0,4]"), 4), "an unexpected list in tensor \"w\""},
+      {"shape a number", file_of(header_entry(kU8, "4", "[0,4]"), 4), "the unexpected number 4 in"},
+      {"shape a text", file_of(header_entry(kU8, R"("4")", "[0,4]"), 4), "an unexpected string in"},
+      {"shape of texts", file_of(header_entry(kU8, R"(["4"])", "[0,4]"), 4), "an unexpected string in"},
+      {"shape negative", file_of(header_entry(kU8, "[-4]", "[0,4]"), 4), "the negative number -4"},
+      {"shape with a fraction", file_of(header_entry(kU8, "[4.0]", "[0,4]"), 4), "the number 4.0 in"},
+      {"shape with an exponent", file_of(header_entry(kU8, "[4e0]", "[0,4]"), 4), "the number 4e0 in"},
+      {"shape too small", file_of(header_entry(kU8, "[3]", "[0,4]"), 4), "of U8 [3] has 4 bytes"},
+      {"shape too large", file_of(header_entry(kU8, "[5]", "[0,4]"), 4), "of U8 [5] has 4 bytes"},
+      {"dtype too wide", file_of(header_entry(R"("F32")", "[4]", "[0,4]"), 4), "of F32 [4] has 4 bytes"},
+      {"an empty shape of four bytes", file_of(header_entry(kU8, "[]", "[0,4]"), 4), "of U8 [] has 4 bytes"},
+      {"an extent of zero with bytes", file_of(header_entry(kU8, "[4,0]", "[0,4]"), 4), "of U8 [4, 0] has 4 bytes"},
+      {"an extent beyond int64", file_of(header_entry(kU8, "[9223372036854775808]", "[0,4]"), 4),
        "an extent of 9223372036854775808"},
-      {"an extent beyond uint64", file_of(tensor(kU8, "[18446744073709551616]", "[0,4]"), 4),
+      {"an extent beyond uint64", file_of(header_entry(kU8, "[18446744073709551616]", "[0,4]"), 4),
        "not an integer in range"},
-      {"a product that wraps to 4", file_of(tensor(R"("F32")", "[4611686018427387905]", "[0,4]"), 4), "has 4 bytes"},
-      {"a product that wraps to 0", file_of(tensor(kU8, "[4294967296,4294967296]", "[0,0]"), 0), "has 0 bytes"},
-      {"a product that wraps before a zero", file_of(tensor(kU8, "[4294967296,4294967296,0]", "[0,0]"), 0),
+      {"a product that wraps to 4", file_of(header_entry(R"("F32")", "[4611686018427387905]", "[0,4]"), 4),
+       "has 4 bytes"},
+      {"a product that wraps to 0", file_of(header_entry(kU8, "[4294967296,4294967296]", "[0,0]"), 0), "has 0 bytes"},
+      {"a product that wraps before a zero", file_of(header_entry(kU8, "[4294967296,4294967296,0]", "[0,0]"), 0),
        "has 0 bytes"},
-      {"65 extents", file_of(tensor(kU8, many, "[0,1]"), 1), "more than 64 numbers in shape"},
-      {"no offsets in the list", file_of(tensor(kU8, "[4]", "[]"), 4), "0 data offsets instead of 2"},
-      {"one offset", file_of(tensor(kU8, "[4]", "[4]"), 4), "1 data offsets instead of 2"},
-      {"three offsets", file_of(tensor(kU8, "[4]", "[0,4,4]"), 4), "more than 2 numbers in data_offsets"},
-      {"offsets negative", file_of(tensor(kU8, "[4]", "[-4,0]"), 4), "the negative number -4"},
-      {"offsets swapped", file_of(tensor(kU8, "[4]", "[4,0]"), 4), "lies at bytes 4 to 0 of 4"},
-      {"offsets beyond the end", file_of(tensor(kU8, "[4]", "[1,5]"), 4), "lies at bytes 1 to 5 of 4"},
-      {"offsets far beyond", file_of(tensor(kU8, "[4]", "[18446744073709551611,18446744073709551615]"), 4), "lies at"},
+      {"65 extents", file_of(header_entry(kU8, many, "[0,1]"), 1), "more than 64 numbers in shape"},
+      {"no offsets in the list", file_of(header_entry(kU8, "[4]", "[]"), 4), "0 data offsets instead of 2"},
+      {"one offset", file_of(header_entry(kU8, "[4]", "[4]"), 4), "1 data offsets instead of 2"},
+      {"three offsets", file_of(header_entry(kU8, "[4]", "[0,4,4]"), 4), "more than 2 numbers in data_offsets"},
+      {"offsets negative", file_of(header_entry(kU8, "[4]", "[-4,0]"), 4), "the negative number -4"},
+      {"offsets swapped", file_of(header_entry(kU8, "[4]", "[4,0]"), 4), "lies at bytes 4 to 0 of 4"},
+      {"offsets beyond the end", file_of(header_entry(kU8, "[4]", "[1,5]"), 4), "lies at bytes 1 to 5 of 4"},
+      {"offsets far beyond", file_of(header_entry(kU8, "[4]", "[18446744073709551611,18446744073709551615]"), 4),
+       "lies at"},
       {"offsets into a truncated file", file_of(good, 3), "lies at bytes 0 to 4 of 3"},
       {"no data at all", file_of(good, 0), "lies at bytes 0 to 4 of 0"},
-      {"a gap first", file_of(tensor(kU8, "[3]", "[1,4]"), 4), "starts at byte 1 instead of 0"},
+      {"a gap first", file_of(header_entry(kU8, "[3]", "[1,4]"), 4), "starts at byte 1 instead of 0"},
       {"a byte left over", file_of(good, 5), "its tensors end at byte 4 of 5"},
       {"data without tensors", file_of("{}", 1), "its tensors end at byte 0 of 1"},
       {"a gap between", file_of(two(2, "[0,2]", 1, "[3,4]"), 4), "\"b\" starts at byte 3 instead of 2"},
@@ -277,10 +279,10 @@ std::vector<Corrupt> corrupt_files() {
 }
 
 TEST_F(Safetensors, RejectsCorruptFiles) {
-  const std::vector<Corrupt> cases = corrupt_files();
+  const std::vector<CorruptSafetensors> cases = corrupt_files();
   EXPECT_GE(cases.size(), 60u);
-  for (const Corrupt& c : cases) {
-    const std::string message = error_of(c.bytes);
+  for (const CorruptSafetensors& c : cases) {
+    const std::string message = read_error(c.bytes);
     EXPECT_THAT(message,
                 AllOf(::testing::StartsWith("x.safetensors is not a safetensors file ("), HasSubstr(c.expected)))
         << c.what;
@@ -291,10 +293,11 @@ TEST_F(Safetensors, RejectsCorruptFiles) {
 
 TEST_F(Safetensors, ReadsUnusualButValidFiles) {
   for (const std::string& header :
-       {tensor(R"("U8")", "[4]", "[0,4]"), tensor(R"("F32")", "[]", "[0,4]"), tensor(R"("F16")", "[1,2,1]", "[0,4]"),
-        two(4, "[0,4]", 0, "[4,4]"), two(0, "[0,0]", 4, "[0,4]"), two(1, "[3,4]", 3, "[0,3]"),
+       {header_entry(R"("U8")", "[4]", "[0,4]"), header_entry(R"("F32")", "[]", "[0,4]"),
+        header_entry(R"("F16")", "[1,2,1]", "[0,4]"), two(4, "[0,4]", 0, "[4,4]"), two(0, "[0,0]", 4, "[0,4]"),
+        two(1, "[3,4]", 3, "[0,3]"),
         R"({"__metadata__":{},"":{"data_offsets":[0,4],"shape":[4],"dtype":"BOOL"}})" + std::string("   \n")})
-    EXPECT_EQ(error_of(file_of(header, 4)), "") << header;
+    EXPECT_EQ(read_error(file_of(header, 4)), "") << header;
 }
 
 TEST_F(Safetensors, SurvivesTruncationAndBitFlips) {
@@ -304,11 +307,11 @@ TEST_F(Safetensors, SurvivesTruncationAndBitFlips) {
                     {{"k", "v"}});
   const std::vector<uint8_t> good = read_file(at("m"));
   for (size_t length = 0; length < good.size(); ++length)
-    EXPECT_NE(error_of({good.begin(), good.begin() + static_cast<ptrdiff_t>(length)}), "") << length;
+    EXPECT_NE(read_error({good.begin(), good.begin() + static_cast<ptrdiff_t>(length)}), "") << length;
   for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
     std::vector<uint8_t> flipped = good;
     flipped[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
-    error_of(std::move(flipped));  // rejected or read (a letter of a name, a byte of data), but no crash
+    read_error(std::move(flipped));  // rejected or read (a letter of a name, a byte of data), but no crash
   }
 }
 

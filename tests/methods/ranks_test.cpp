@@ -19,13 +19,13 @@ using test::Recorder;
 // all probabilities, amplify rounding.
 constexpr double kProbability = 1e-3;
 
-struct Case {
+struct MethodCase {
   std::string method;
   int64_t ranks;
   Sharding::By by = Sharding::By::kRows;
 };
 
-std::unique_ptr<Method> method_named(const std::string& name) {
+std::unique_ptr<Method> quick_method(const std::string& name) {
   if (name == "selective") {
     SelectiveOptions options;
     options.rounds = 2;
@@ -65,9 +65,9 @@ ImageSet target() {
   return make_digits(DigitDomain::kPostal, 24, 7).images;
 }
 
-Recorder adapted(Ensemble& ensemble, const std::string& method, const ImageSet& pictures) {
+Recorder adapted_by(Ensemble& ensemble, const std::string& method, const ImageSet& pictures) {
   Recorder recorder;
-  method_named(method)->adapt(ensemble, pictures, recorder);
+  quick_method(method)->adapt(ensemble, pictures, recorder);
   return recorder;
 }
 
@@ -91,29 +91,30 @@ void expect_equal(const Recorder& one, const Recorder& other) {
   }
 }
 
-class DistributedSession : public ::testing::TestWithParam<Case> {};
+class DistributedSession : public ::testing::TestWithParam<MethodCase> {};
 
 TEST_P(DistributedSession, EndAsOneProcess) {
   const ImageSet pictures = target();
   Ensemble alone = sources();
-  const Recorder wanted = adapted(alone, GetParam().method, pictures);
+  const Recorder wanted = adapted_by(alone, GetParam().method, pictures);
   test::session(GetParam().ranks, [&](Communicator& comm) {
     Ensemble ensemble = sources();
     ensemble.shard(
-        comm, method_named(GetParam().method)->division() == Division::kNone ? Sharding::By::kNothing : GetParam().by);
-    expect_equal(adapted(ensemble, GetParam().method, pictures), wanted);
+        comm, quick_method(GetParam().method)->division() == Division::kNone ? Sharding::By::kNothing : GetParam().by);
+    expect_equal(adapted_by(ensemble, GetParam().method, pictures), wanted);
   });
 }
 
 INSTANTIATE_TEST_SUITE_P(Communicator, DistributedSession,
-                         ::testing::Values(Case{"selective", 1}, Case{"selective", 2}, Case{"selective", 4},
-                                           Case{"selective", 7}, Case{"selective", 1, Sharding::By::kSources},
-                                           Case{"selective", 2, Sharding::By::kSources},
-                                           Case{"selective", 3, Sharding::By::kSources}, Case{"shot", 2},
-                                           Case{"sfda", 2}, Case{"nrc", 2}, Case{"bait", 2}, Case{"ma", 2},
-                                           Case{"decision", 2}, Case{"decision", 4},
-                                           Case{"decision", 2, Sharding::By::kSources}, Case{"caida", 2},
-                                           Case{"shot", 2, Sharding::By::kSources}),
+                         ::testing::Values(MethodCase{"selective", 1}, MethodCase{"selective", 2},
+                                           MethodCase{"selective", 4}, MethodCase{"selective", 7},
+                                           MethodCase{"selective", 1, Sharding::By::kSources},
+                                           MethodCase{"selective", 2, Sharding::By::kSources},
+                                           MethodCase{"selective", 3, Sharding::By::kSources}, MethodCase{"shot", 2},
+                                           MethodCase{"sfda", 2}, MethodCase{"nrc", 2}, MethodCase{"bait", 2},
+                                           MethodCase{"ma", 2}, MethodCase{"decision", 2}, MethodCase{"decision", 4},
+                                           MethodCase{"decision", 2, Sharding::By::kSources}, MethodCase{"caida", 2},
+                                           MethodCase{"shot", 2, Sharding::By::kSources}),
                          [](const auto& info) {
                            return fmt::format("{}{}By{}", info.param.method, info.param.ranks,
                                               info.param.by == Sharding::By::kRows ? "Rows" : "Sources");
@@ -122,12 +123,12 @@ INSTANTIATE_TEST_SUITE_P(Communicator, DistributedSession,
 TEST(TogetherStreamed, PicturesThatDoNotLieInMemoryAreTheSame) {
   const ImageSet pictures = target();
   Ensemble alone = sources();
-  const Recorder wanted = adapted(alone, "selective", pictures);
+  const Recorder wanted = adapted_by(alone, "selective", pictures);
   for (const Sharding::By by : {Sharding::By::kRows, Sharding::By::kSources})
     test::session(2, [&](Communicator& comm) {
       Ensemble ensemble = sources();
       ensemble.shard(comm, by);
-      expect_equal(adapted(ensemble, "selective", test::streamed(pictures)), wanted);
+      expect_equal(adapted_by(ensemble, "selective", test::streamed(pictures)), wanted);
     });
 }
 
@@ -151,9 +152,9 @@ TEST(TogetherTraining, OfASourceIsThatOfOneProcess) {
 }
 
 // Saves the first rank's checkpoint at chance number `at` to save one, and stops the work there.
-class Interrupting : public SharedCheckpointer {
+class InterruptingRanks : public SharedCheckpointer {
  public:
-  Interrupting(Communicator& comm, CheckpointFolder* folder, int64_t at)
+  InterruptingRanks(Communicator& comm, CheckpointFolder* folder, int64_t at)
       : SharedCheckpointer(comm, folder, {}), at_(at) {}
   void save_if_due(const Take& take) override {
     if (chances_++ != at_) return;
@@ -170,14 +171,14 @@ void expect_resumed(int64_t before, int64_t after, Sharding::By by) {
   const test::TempDir folder;
   const ImageSet pictures = target();
   Ensemble alone = sources();
-  const Recorder wanted = adapted(alone, "selective", pictures);
+  const Recorder wanted = adapted_by(alone, "selective", pictures);
   const auto run = [&](Communicator& comm, Recorder& recorder, int64_t at) {
     Ensemble ensemble = sources();
     ensemble.shard(comm, by);
     std::optional<CheckpointFolder> own;
     if (comm.first()) own.emplace(folder / "kept", CheckpointOptions{});
-    Interrupting checkpointer(comm, own ? &*own : nullptr, at);
-    method_named("selective")->adapt(ensemble, pictures, recorder, checkpointer);
+    InterruptingRanks checkpointer(comm, own ? &*own : nullptr, at);
+    quick_method("selective")->adapt(ensemble, pictures, recorder, checkpointer);
   };
   test::session(before, [&](Communicator& comm) {
     Recorder recorder;

@@ -251,7 +251,7 @@ TEST(WeightFile, RejectsTheBackboneOfATriplet) {
 }
 
 // One modification of valid weights, and the expected parts of the message beside the file name.
-struct Change {
+struct WeightChange {
   const char* name;
   std::function<void(Named&)> change;
   std::vector<std::string> expected;
@@ -259,7 +259,7 @@ struct Change {
 
 TEST(WeightFile, RejectsEveryUnsuitableTensorByName) {
   const TempDir folder;
-  const std::vector<Change> changes = {
+  const std::vector<WeightChange> changes = {
       {"tensor missing",
        [](Named& t) { remove(t, "conv1.bias"); },
        {"looks like lenet but has no backbone.conv1.bias;"}},
@@ -328,7 +328,7 @@ TEST(WeightFile, RejectsEveryUnsuitableTensorByName) {
         "resnext101_64x4d, vgg16, vgg16_bn, vgg19, vgg19_bn"}},
       {"empty", [](Named& t) { t.clear(); }, {}},
   };
-  for (const Change& change : changes) {
+  for (const WeightChange& change : changes) {
     for (const std::string name : {"x.pt", "x.safetensors"}) {
       SCOPED_TRACE(std::string(change.name) + " in " + name);
       Named tensors = theirs(plain_lenet());

@@ -34,8 +34,8 @@ void dump_losses(Dump& dump, const BaitStepOptions& options) {
 }
 
 // The masks that a pass with `dropout_stream` will draw, read off a copy of the source.
-void dump_masks(Dump& dump, const std::string& name, const SourceModel& source, const Tensor& x,
-                DropoutStream dropout_stream) {
+void dump_bait_masks(Dump& dump, const std::string& name, const SourceModel& source, const Tensor& x,
+                     DropoutStream dropout_stream) {
   SourceModel copy(source.info(), Random(0));
   copy.restore(source.state());
   copy.features(x, &dropout_stream);
@@ -63,8 +63,8 @@ TEST_P(BaitParity, LossesGradientsAndTwoStepsAgree) {
     const Tensor x = normalise(pixels, source.info().normalisation);
     dump.add(at + "x", x);
     DropoutStream first(Random(30 + s), torch::kCPU), second(Random(40 + s), torch::kCPU);
-    dump_masks(dump, at + "mask.cast", source, x, first);
-    dump_masks(dump, at + "mask.bite", source, x, second);
+    dump_bait_masks(dump, at + "mask.cast", source, x, first);
+    dump_bait_masks(dump, at + "mask.bite", source, x, second);
     dump.add(at + "loss.cast", step.cast(pixels, first, torch::ones({})));
     dump.add(at + "loss.bite", step.bite(pixels, second, torch::ones({})));
     dump.add(at + "source.", source.state());

@@ -23,7 +23,7 @@ namespace {
 using test::Dump;
 
 // Two rounds, each of a whole batch and a smaller one.
-constexpr int64_t kPictures = 20, kBatch = 12, kRounds = 2, kSteps = 4;
+constexpr int64_t kTargetPictures = 20, kBatchSize = 12, kRounds = 2, kSteps = 4;
 constexpr uint64_t kSeed = 3;
 
 // Sources with the statistics of another domain, sure of themselves, and with features so few that the one that is
@@ -47,7 +47,7 @@ Ensemble foreign_sources() {
 // The rows and the masks of every step, from the keys that the course draws them with (methods/learner.cpp).
 void dump_draws(Dump& dump, const Ensemble& ensemble) {
   for (uint64_t j = 0; j < ensemble.sources.size(); ++j) {
-    Sampler sampler(torch::arange(kPictures), kBatch, Random(kSeed, Purpose::kShuffle, {j}));
+    Sampler sampler(torch::arange(kTargetPictures), kBatchSize, Random(kSeed, Purpose::kShuffle, {j}));
     for (uint64_t step = 1; step <= kSteps; ++step) {
       const Tensor rows = sampler.next();
       DropoutStream dropout_stream(Random(kSeed, Purpose::kDropout, {j, step}).child(0), torch::kCPU);
@@ -115,15 +115,15 @@ TEST_P(ShotParity, LabelsLossesEveryStepAndTheEnsembleAgree) {
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
   const ShotNumbers& numbers = GetParam();
   Ensemble ensemble = foreign_sources();
-  const ImageSet pictures = make_digits(DigitDomain::kTextured, kPictures, 17).images;
+  const ImageSet pictures = make_digits(DigitDomain::kTextured, kTargetPictures, 17).images;
   const DeviceImages images(pictures, torch::kCPU);
   MethodOptions common;
   common.seed = kSeed;
   common.epochs = kRounds;
-  common.batch = kBatch;
+  common.batch = kBatchSize;
 
   Dump dump;
-  dump.add("pixels", images.rows(0, kPictures));
+  dump.add("pixels", images.rows(0, kTargetPictures));
   for (size_t j = 0; j < ensemble.sources.size(); ++j)
     dump.add(fmt::format("before.{}.", j), ensemble.sources[j].state());
   dump_draws(dump, ensemble);

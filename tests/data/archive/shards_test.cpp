@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using Strings = std::vector<std::string>;
 using Files = std::vector<std::pair<std::string, std::string>>;
 
-LoadOptions small(int threads = 2) {
+LoadOptions small_pictures(int threads = 2) {
   LoadOptions options;
   options.preprocessing = {6, 6};
   options.threads = threads;
@@ -34,7 +34,7 @@ LoadOptions small(int threads = 2) {
 }
 
 // A PNG of one colour. Its red value identifies the picture.
-std::string png_of(int red) {
+std::string png_text(int red) {
   return test::text_of(test::encode_png(test::plain_picture(4 + red % 5, 7, static_cast<uint8_t>(red), 1, 2)));
 }
 
@@ -44,7 +44,7 @@ std::vector<int> reds(const ImageSet& set) {
   return values;
 }
 
-std::vector<uint8_t> all_pixels(const ImageSet& set) {
+std::vector<uint8_t> pixels_of(const ImageSet& set) {
   std::vector<int64_t> index(static_cast<size_t>(set.size()));
   std::iota(index.begin(), index.end(), 0);
   std::vector<uint8_t> pixels(static_cast<size_t>(set.size() * set.picture_bytes()));
@@ -53,18 +53,19 @@ std::vector<uint8_t> all_pixels(const ImageSet& set) {
 }
 
 template <typename Call>
-void expect_rejected(Call call, const Strings& parts) {
+void expect_shards_rejected(Call call, const Strings& parts) {
   const std::string message = test::message_of<InputError>(call);
   for (const std::string& part : parts) EXPECT_THAT(message, HasSubstr(part));
 }
 
 TEST(Shards, AreSortedByName) {
   const TempDir dir;
-  dir.write("s/b.tar", tar_of({{"x/2.png", png_of(2)}, {"x/1.PNG", png_of(1)}}));
-  dir.write("s/a.tar", tar_of({{"./9.png", png_of(9)}, {"notes.txt", "x"}, {"9.seg.png", "a mask"}, {"._9.png", "x"}}));
+  dir.write("s/b.tar", tar_of({{"x/2.png", png_text(2)}, {"x/1.PNG", png_text(1)}}));
+  dir.write("s/a.tar",
+            tar_of({{"./9.png", png_text(9)}, {"notes.txt", "x"}, {"9.seg.png", "a mask"}, {"._9.png", "x"}}));
   dir.write("s/readme.md", "not a shard");
   for (const int threads : {1, 4}) {
-    const ImageSet set = load_images(dir / "s", small(threads));
+    const ImageSet set = load_images(dir / "s", small_pictures(threads));
     EXPECT_EQ(set.names, (Strings{dir / "s/a.tar/9.png", dir / "s/b.tar/x/2.png", dir / "s/b.tar/x/1.PNG"}));
     EXPECT_EQ(reds(set), (std::vector<int>{9, 2, 1}));
   }
@@ -72,23 +73,25 @@ TEST(Shards, AreSortedByName) {
 
 TEST(Shards, CanBeOneFileOrARange) {
   const TempDir dir;
-  for (int i = 8; i < 12; ++i) dir.write(fmt::format("s-{:03}.tar", i), tar_of({{"a.png", png_of(i)}}));
-  EXPECT_EQ(reds(load_images(dir / "s-009.tar", small())), (std::vector<int>{9}));
-  EXPECT_EQ(reds(load_images(dir / "s-{009..011}.tar", small())), (std::vector<int>{9, 10, 11}));
+  for (int i = 8; i < 12; ++i) dir.write(fmt::format("s-{:03}.tar", i), tar_of({{"a.png", png_text(i)}}));
+  EXPECT_EQ(reds(load_images(dir / "s-009.tar", small_pictures())), (std::vector<int>{9}));
+  EXPECT_EQ(reds(load_images(dir / "s-{009..011}.tar", small_pictures())), (std::vector<int>{9, 10, 11}));
   EXPECT_EQ(shard_files(dir / "s-{008..10}.tar").size(), 3u) << "leading zeros of one number apply to both";
-  expect_rejected([&] { load_images(dir / "s-{009..013}.tar", small()); }, {dir / "s-012.tar does not exist"});
-  expect_rejected([&] { load_images(dir / "s-{011..009}.tar", small()); }, {"ascending range"});
-  expect_rejected([&] { load_images(dir / "s-{0..999999999}.tar", small()); }, {"at most 100000 files"});
-  expect_rejected([&] { load_images(dir / "s-{a..b}.tar", small()); }, {"does not exist"});
-  EXPECT_EQ(kind_of_path(dir.write("renamed", tar_of({{"a.png", png_of(1)}}))), PathKind::kShards) << "by content";
+  expect_shards_rejected([&] { load_images(dir / "s-{009..013}.tar", small_pictures()); },
+                         {dir / "s-012.tar does not exist"});
+  expect_shards_rejected([&] { load_images(dir / "s-{011..009}.tar", small_pictures()); }, {"ascending range"});
+  expect_shards_rejected([&] { load_images(dir / "s-{0..999999999}.tar", small_pictures()); },
+                         {"at most 100000 files"});
+  expect_shards_rejected([&] { load_images(dir / "s-{a..b}.tar", small_pictures()); }, {"does not exist"});
+  EXPECT_EQ(kind_of_path(dir.write("renamed", tar_of({{"a.png", png_text(1)}}))), PathKind::kShards) << "by content";
 }
 
 TEST(Shards, IgnoreABackupAmongClassFolders) {
   const TempDir dir;
-  dir.write("backup.tar", tar_of({{"a.png", png_of(1)}}));
-  dir.write("mug/a.png", png_of(2));
+  dir.write("backup.tar", tar_of({{"a.png", png_text(1)}}));
+  dir.write("mug/a.png", png_text(2));
   EXPECT_EQ(kind_of_path(dir.path()), PathKind::kFolder);
-  EXPECT_EQ(reds(load_images(dir.path(), small())), (std::vector<int>{2}));
+  EXPECT_EQ(reds(load_images(dir.path(), small_pictures())), (std::vector<int>{2}));
 }
 
 TEST(Shards, YieldTheSamePicturesAsAFolder) {
@@ -103,61 +106,61 @@ TEST(Shards, YieldTheSamePicturesAsAFolder) {
   }
   dir.write("s/a.tar", tar_of({files.begin(), files.begin() + 13}));
   dir.write("s/b.tar", tar_of({files.begin() + 13, files.end()}));
-  const ImageSet folder = load_images(dir / "folder", small());
-  EXPECT_EQ(load_images(dir / "s", small()).pixels, folder.pixels);
-  LoadOptions streamed = small(4);
+  const ImageSet folder = load_images(dir / "folder", small_pictures());
+  EXPECT_EQ(load_images(dir / "s", small_pictures()).pixels, folder.pixels);
+  LoadOptions streamed = small_pictures(4);
   streamed.memory = 0;
   const ImageSet set = load_images(dir / "s", streamed);
   EXPECT_FALSE(set.in_memory());
-  EXPECT_EQ(all_pixels(set), folder.pixels);
-  EXPECT_EQ(all_pixels(subset(set, {29, 3, 14})), subset(folder, {29, 3, 14}).pixels);
+  EXPECT_EQ(pixels_of(set), folder.pixels);
+  EXPECT_EQ(pixels_of(subset(set, {29, 3, 14})), subset(folder, {29, 3, 14}).pixels);
 }
 
 TEST(Shards, CanContainRawPixels) {
   const TempDir dir;
   const Picture picture = test::sample_picture(6, 6);
   const std::string path = dir.write("a.tar", tar_of({{"a.ppm", test::text_of(encode_ppm(picture))}}));
-  EXPECT_EQ(load_images(path, small()).pixels, picture.rgb);
-  expect_rejected(
+  EXPECT_EQ(load_images(path, small_pictures()).pixels, picture.rgb);
+  expect_shards_rejected(
       [&] {
-        load_images(dir.write("b.tar", tar_of({{"a.png", test::text_of(encode_ppm(picture))}})), small());
+        load_images(dir.write("b.tar", tar_of({{"a.png", test::text_of(encode_ppm(picture))}})), small_pictures());
       },
       {"b.tar/a.png", "not a JPEG, PNG or WebP file"});
   dir.write("folder/a.ppm", encode_ppm(picture));
-  expect_rejected([&] { load_images(dir / "folder", small()); }, {"holds no pictures"});
+  expect_shards_rejected([&] { load_images(dir / "folder", small_pictures()); }, {"holds no pictures"});
 }
 
 TEST(Shards, HaveLabelsByIndexAndByName) {
   const TempDir dir;
   const std::string numbered =
-      dir.write("n.tar", tar_of({{"1.png", png_of(1)}, {"2.png", png_of(2)}, {"2.cls", " 0\n"}, {"1.cls", "2"}}));
-  const LabelledImages set = load_labelled(numbered, small());
+      dir.write("n.tar", tar_of({{"1.png", png_text(1)}, {"2.png", png_text(2)}, {"2.cls", " 0\n"}, {"1.cls", "2"}}));
+  const LabelledImages set = load_labelled(numbered, small_pictures());
   EXPECT_EQ(set.labels.values, (std::vector<int64_t>{2, 0})) << "labels in any order";
   EXPECT_EQ(set.labels.classes, (Strings{"0", "1", "2"}));
-  EXPECT_EQ(set.images.names, load_images(numbered, small()).names);
-  EXPECT_EQ(load_labelled(numbered, small(), {"a", "b", "c", "d"}).labels.classes.size(), 4u);
-  expect_rejected(
+  EXPECT_EQ(set.images.names, load_images(numbered, small_pictures()).names);
+  EXPECT_EQ(load_labelled(numbered, small_pictures(), {"a", "b", "c", "d"}).labels.classes.size(), 4u);
+  expect_shards_rejected(
       [&] {
-        load_labelled(numbered, small(), {"a", "b"});
+        load_labelled(numbered, small_pictures(), {"a", "b"});
       },
       {"n.tar/1.png has label 2 but the model knows 2 classes"});
 
   const std::string named =
-      dir.write("c.tar", tar_of({{"__classes__", "mug\nbike\n"}, {"1.png", png_of(1)}, {"1.cls", "0"}}));
-  EXPECT_EQ(load_labelled(named, small()).labels.classes, (Strings{"mug", "bike"}));
-  EXPECT_EQ(load_labelled(named, small(), {"bike", "mug"}).labels.values, (std::vector<int64_t>{1}))
+      dir.write("c.tar", tar_of({{"__classes__", "mug\nbike\n"}, {"1.png", png_text(1)}, {"1.cls", "0"}}));
+  EXPECT_EQ(load_labelled(named, small_pictures()).labels.classes, (Strings{"mug", "bike"}));
+  EXPECT_EQ(load_labelled(named, small_pictures(), {"bike", "mug"}).labels.values, (std::vector<int64_t>{1}))
       << "in the model's order";
-  expect_rejected(
+  expect_shards_rejected(
       [&] {
-        load_labelled(named, small(), {"bike", "pen"});
+        load_labelled(named, small_pictures(), {"bike", "pen"});
       },
       {"has 2 classes but the model knows 2 classes; missing: pen; unknown to the model: mug"});
-  EXPECT_EQ(load_images(named, small()).size(), 1) << "class names are not a picture";
+  EXPECT_EQ(load_images(named, small_pictures()).size(), 1) << "class names are not a picture";
 }
 
 TEST(Shards, RejectInvalidLabels) {
   const TempDir dir;
-  const std::string png = png_of(1);
+  const std::string png = png_text(1);
   const struct {
     const char* what;
     Files files;
@@ -180,62 +183,63 @@ TEST(Shards, RejectInvalidLabels) {
   for (const auto& [what, files, part] : cases) {
     SCOPED_TRACE(what);
     const std::string path = dir.write("bad.tar", tar_of(files));
-    expect_rejected([&] { load_labelled(path, small()); }, {path, part});
+    expect_shards_rejected([&] { load_labelled(path, small_pictures()); }, {path, part});
     if (files[0].second != png) continue;
-    EXPECT_GE(load_images(path, small()).size(), 1) << "labels are ignored in adaptation";
+    EXPECT_GE(load_images(path, small_pictures()).size(), 1) << "labels are ignored in adaptation";
   }
   dir.write("two/a.tar", tar_of({{"__classes__", "mug"}, {"1.png", png}, {"1.cls", "0"}}));
   dir.write("two/b.tar", tar_of({{"__classes__", "pen"}, {"1.png", png}, {"1.cls", "0"}}));
-  expect_rejected([&] { load_labelled(dir / "two", small()); }, {"a.tar", "b.tar", "have different classes"});
+  expect_shards_rejected([&] { load_labelled(dir / "two", small_pictures()); },
+                         {"a.tar", "b.tar", "have different classes"});
 }
 
 TEST(Shards, RejectDuplicateKeysAndMissingPictures) {
   const TempDir dir;
-  for (const Files& files : {Files{{"1.png", png_of(1)}, {"1.jpg", "x"}},
-                             Files{{"1.png", png_of(1)}, {"2.png", png_of(2)}, {"1.png", png_of(3)}}})
-    expect_rejected([&] { load_images(dir.write("a.tar", tar_of(files)), small()); },
-                    {"a.tar: 1.", "is the second picture of its sample"});
-  expect_rejected(
+  for (const Files& files : {Files{{"1.png", png_text(1)}, {"1.jpg", "x"}},
+                             Files{{"1.png", png_text(1)}, {"2.png", png_text(2)}, {"1.png", png_text(3)}}})
+    expect_shards_rejected([&] { load_images(dir.write("a.tar", tar_of(files)), small_pictures()); },
+                           {"a.tar: 1.", "is the second picture of its sample"});
+  expect_shards_rejected(
       [&] {
-        load_images(dir.write("a.tar", tar_of({{"1.txt", "x"}, {"noending", "x"}})), small());
+        load_images(dir.write("a.tar", tar_of({{"1.txt", "x"}, {"noending", "x"}})), small_pictures());
       },
       {dir / "a.tar", "holds no pictures"});
-  dir.write("s/a.tar", tar_of({{"1.png", png_of(1)}}));
-  dir.write("s/b.tar", tar_of({{"1.png", png_of(2)}}));
-  EXPECT_EQ(load_images(dir / "s", small()).size(), 2) << "keys are per shard";
+  dir.write("s/a.tar", tar_of({{"1.png", png_text(1)}}));
+  dir.write("s/b.tar", tar_of({{"1.png", png_text(2)}}));
+  EXPECT_EQ(load_images(dir / "s", small_pictures()).size(), 2) << "keys are per shard";
 }
 
 TEST(Shards, SkipUnreadablePictures) {
   const TempDir dir;
   Files files;
-  for (int i = 0; i < 20; ++i) files.emplace_back(fmt::format("{}.png", i), i == 7 ? "no picture" : png_of(i));
+  for (int i = 0; i < 20; ++i) files.emplace_back(fmt::format("{}.png", i), i == 7 ? "no picture" : png_text(i));
   const std::string path = dir.write("a.tar", tar_of(files));
   std::vector<SkippedPicture> bad;
-  EXPECT_EQ(load_images(path, small(), &bad).size(), 19);
+  EXPECT_EQ(load_images(path, small_pictures(), &bad).size(), 19);
   ASSERT_EQ(bad.size(), 1u);
   EXPECT_EQ(bad[0].path, path + "/7.png");
 }
 
 TEST(Shards, DetectChangesDuringARun) {
   const TempDir dir;
-  const std::string path = dir.write("a.tar", tar_of({{"1.png", png_of(1)}, {"2.png", png_of(2)}}));
-  LoadOptions streamed = small();
+  const std::string path = dir.write("a.tar", tar_of({{"1.png", png_text(1)}, {"2.png", png_text(2)}}));
+  LoadOptions streamed = small_pictures();
   streamed.memory = 0;
   const ImageSet set = load_images(path, streamed);
   std::ofstream(path, std::ios::app) << "more";
-  EXPECT_THAT(test::message_of<WorkError>([&] { all_pixels(set); }), HasSubstr(path + " was changed"));
+  EXPECT_THAT(test::message_of<WorkError>([&] { pixels_of(set); }), HasSubstr(path + " was changed"));
 }
 
 TEST(Shards, CanExceedTheLimitOfOpenFiles) {
   const TempDir dir;
-  for (int i = 0; i < 230; ++i) dir.write(fmt::format("s/{:03}.tar", i), tar_of({{"a.png", png_of(i)}}));
-  LoadOptions streamed = small(4);
+  for (int i = 0; i < 230; ++i) dir.write(fmt::format("s/{:03}.tar", i), tar_of({{"a.png", png_text(i)}}));
+  LoadOptions streamed = small_pictures(4);
   streamed.memory = 0;
   const ImageSet set = load_images(dir / "s", streamed);
   const auto open = std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
   EXPECT_LT(open, 150);
   EXPECT_TRUE(std::is_sorted(set.names.begin(), set.names.end())) << "independent of the folder's order";
-  EXPECT_EQ(all_pixels(set), load_images(dir / "s", small()).pixels);
+  EXPECT_EQ(pixels_of(set), load_images(dir / "s", small_pictures()).pixels);
 }
 
 TEST(Ppm, RoundTrips) {

@@ -38,7 +38,7 @@ Bytes gzipped(const Bytes& bytes) {
   return out;
 }
 
-Bytes truncated(const Bytes& bytes, size_t length) {
+Bytes first_bytes(const Bytes& bytes, size_t length) {
   return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)};
 }
 
@@ -48,7 +48,7 @@ Bytes joined(Bytes bytes, const Bytes& more) {
 }
 
 // Expects an InputError that contains the path and `part`.
-void expect_rejected(const std::string& path, bool images, const std::string& part) {
+void expect_idx_rejected(const std::string& path, bool images, const std::string& part) {
   const std::string message = test::message_of<InputError>([&] {
     if (images) {
       read_idx_images(path);
@@ -95,7 +95,7 @@ TEST(ReadIdx, ReadsLargeAndMultiMemberGzip) {
   const Bytes bytes = idx({5000, 28, 28}, 5000 * 28 * 28);
   EXPECT_EQ(read_idx_images(dir.write("large.gz", gzipped(bytes))).bytes.size(), 5000u * 28 * 28);
   const Bytes labels = idx({4}, 4);
-  const Bytes two = joined(gzipped(truncated(labels, 5)), gzipped(Bytes(labels.begin() + 5, labels.end())));
+  const Bytes two = joined(gzipped(first_bytes(labels, 5)), gzipped(Bytes(labels.begin() + 5, labels.end())));
   EXPECT_EQ(read_idx_labels(dir.write("two.gz", two)).size(), 4u);
 }
 
@@ -103,13 +103,13 @@ TEST(ReadIdx, RejectsTruncation) {
   const TempDir dir;
   const Bytes plain = idx({3, 4, 5}, 60);
   for (size_t length = 0; length < plain.size(); ++length) {
-    expect_rejected(dir.write("cut.idx", truncated(plain, length)), true, "");
+    expect_idx_rejected(dir.write("cut.idx", first_bytes(plain, length)), true, "");
     // Truncated before compression: valid gzip with truncated content.
-    expect_rejected(dir.write("cut.idx.gz", gzipped(truncated(plain, length))), true, "");
+    expect_idx_rejected(dir.write("cut.idx.gz", gzipped(first_bytes(plain, length))), true, "");
   }
   const Bytes packed = gzipped(plain);
   for (size_t length = 0; length < packed.size(); ++length)
-    expect_rejected(dir.write("cut.idx.gz", truncated(packed, length)), true, length < 2 ? "too short" : "gzip");
+    expect_idx_rejected(dir.write("cut.idx.gz", first_bytes(packed, length)), true, length < 2 ? "too short" : "gzip");
 }
 
 TEST(ReadIdx, RejectsInvalidHeadersAndLengths) {
@@ -149,8 +149,8 @@ TEST(ReadIdx, RejectsInvalidHeadersAndLengths) {
   };
   for (const auto& [what, bytes, images, part] : cases) {
     SCOPED_TRACE(what);
-    expect_rejected(dir.write("case.idx", bytes), images, part);
-    expect_rejected(dir.write("case.idx.gz", gzipped(bytes)), images, part);
+    expect_idx_rejected(dir.write("case.idx", bytes), images, part);
+    expect_idx_rejected(dir.write("case.idx.gz", gzipped(bytes)), images, part);
   }
 }
 
@@ -159,7 +159,7 @@ TEST(ReadIdx, DecompressesOnlyTheDeclaredSize) {
   const TempDir dir;
   const std::string bomb = dir.write("bomb.gz", gzipped(joined(idx({4}, 4), Bytes(64u << 20, 0))));
   EXPECT_LT(std::filesystem::file_size(bomb), 100'000u);
-  expect_rejected(bomb, false, "but holds more");
+  expect_idx_rejected(bomb, false, "but holds more");
 }
 
 TEST(ReadIdx, RejectsDamagedGzip) {
@@ -168,15 +168,15 @@ TEST(ReadIdx, RejectsDamagedGzip) {
   for (size_t at = packed.size() - 8; at < packed.size() - 4; ++at) {  // the checksum
     Bytes wrong = packed;
     wrong[at] ^= 1;
-    expect_rejected(dir.write("wrong.gz", wrong), true, "corrupt");
+    expect_idx_rejected(dir.write("wrong.gz", wrong), true, "corrupt");
   }
-  expect_rejected(dir.write("tail.gz", joined(packed, {1, 2, 3, 4})), true, "corrupt");
+  expect_idx_rejected(dir.write("tail.gz", joined(packed, {1, 2, 3, 4})), true, "corrupt");
 }
 
 TEST(ReadIdx, RejectsPathsThatAreNotFiles) {
   const TempDir dir;
-  expect_rejected(dir / "missing.idx", true, "does not exist");
-  expect_rejected(dir.folder("folder.idx"), true, "not a file");
+  expect_idx_rejected(dir / "missing.idx", true, "does not exist");
+  expect_idx_rejected(dir.folder("folder.idx"), true, "not a file");
   EXPECT_FALSE(is_idx_file(dir / "missing.idx"));
   EXPECT_FALSE(is_idx_file(dir.write("short", Bytes{0, 0, 8})));
   EXPECT_FALSE(is_idx_file(dir.write("text", "0 0 8 3")));

@@ -33,7 +33,7 @@ void read_all(const std::string& path) {
 }
 
 // Expects an InputError that contains the path and `part`.
-void expect_rejected(const std::string& path, const std::string& part) {
+void expect_mat_rejected(const std::string& path, const std::string& part) {
   EXPECT_THAT(message_of<InputError>([&path] { read_all(path); }), AllOf(HasSubstr(path), HasSubstr(part)));
 }
 
@@ -135,18 +135,19 @@ TEST(MatFile, RejectsTruncation) {
   const size_t between = 128 + mat_bytes_array("X", {2, 3, 1}, mat_sevens(6)).size();
   for (size_t length = 0; length < plain.size(); ++length) {
     if (length == 128 || length == between) continue;  // whole files with fewer arrays
-    expect_rejected(dir.write("cut.mat", MatBytes(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(length))),
-                    length < 128 ? "not a MATLAB 5 file" : "ends within");
+    expect_mat_rejected(
+        dir.write("cut.mat", MatBytes(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(length))),
+        length < 128 ? "not a MATLAB 5 file" : "ends within");
   }
   const MatBytes packed = mat_header() + mat_deflated(cells());
   for (size_t length = 129; length < packed.size(); ++length) {
     MatBytes truncated(packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(length));
-    expect_rejected(dir.write("cut.mat", truncated), "ends within");
+    expect_mat_rejected(dir.write("cut.mat", truncated), "ends within");
     if (length < 136) continue;
     // The same with a consistent length in the tag.
     const MatBytes tag = mat_tag(15, length - 136);
     std::copy(tag.begin(), tag.end(), truncated.begin() + 128);
-    expect_rejected(dir.write("cut.mat", truncated), "it ends early");
+    expect_mat_rejected(dir.write("cut.mat", truncated), "it ends early");
   }
 }
 
@@ -173,7 +174,7 @@ TEST(MatFile, RejectsDamagedDeflateData) {
   for (size_t at = packed.size() - 4; at < packed.size(); ++at) {  // the checksum
     MatBytes wrong = packed;
     wrong[at] ^= 1;
-    expect_rejected(dir.write("wrong.mat", wrong), "corrupt deflated data");
+    expect_mat_rejected(dir.write("wrong.mat", wrong), "corrupt deflated data");
   }
 }
 
@@ -217,10 +218,10 @@ TEST(MatFile, RejectsInvalidHeadersAndSizes) {
   };
   for (const auto& [what, bytes, part] : cases) {
     SCOPED_TRACE(what);
-    expect_rejected(dir.write("case.mat", bytes), part);
+    expect_mat_rejected(dir.write("case.mat", bytes), part);
     if (bytes.size() <= 128 || bytes[126] != 'I' || bytes[128] == 15 || std::string(part) == "ends within") continue;
-    expect_rejected(dir.write("case.mat", mat_header() + mat_deflated(MatBytes(bytes.begin() + 128, bytes.end()))),
-                    part);
+    expect_mat_rejected(dir.write("case.mat", mat_header() + mat_deflated(MatBytes(bytes.begin() + 128, bytes.end()))),
+                        part);
   }
   const std::string complex =
       dir.write("complex.mat", mat_header() + mat_matrix(kMatDouble, "a", {4, 1}, four + four, 0x800));
@@ -233,13 +234,13 @@ TEST(MatFile, InflatesOnlyTheDeclaredSize) {
   const MatBytes array = mat_matrix(kMatDouble, "a", {4, 1}, mat_element(kMatUint8, MatBytes(64u << 20)));
   const std::string bomb = dir.write("bomb.mat", mat_header() + mat_deflated(array));
   EXPECT_LT(std::filesystem::file_size(bomb), 100'000u);
-  expect_rejected(bomb, "67108864 bytes instead of 4");
+  expect_mat_rejected(bomb, "67108864 bytes instead of 4");
 }
 
 TEST(MatFile, RejectsPathsThatAreNotFiles) {
   const TempDir dir;
-  expect_rejected(dir / "missing.mat", "does not exist");
-  expect_rejected(dir.folder("folder.mat"), "not a file");
+  expect_mat_rejected(dir / "missing.mat", "does not exist");
+  expect_mat_rejected(dir.folder("folder.mat"), "not a file");
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ using test::sample_picture;
 
 using Bytes = std::vector<uint8_t>;
 
-std::string error_of(std::span<const uint8_t> bytes, const DecodeLimits& limits = {}) {
+std::string webp_error(std::span<const uint8_t> bytes, const DecodeLimits& limits = {}) {
   return test::message_of<PictureError>([&] { decode_picture(bytes, limits); });
 }
 
@@ -64,7 +64,7 @@ TEST(LooksLikePicture, DistinguishesWebpFromOtherRiffFiles) {
   EXPECT_TRUE(looks_like_picture(webp_of({})));
   for (const std::string_view text : {"RIFF", "RIFF\4\0\0", "RIFF....WAVE", "RIFF....WEB", "RIFX....WEBP", "WEBP"}) {
     EXPECT_FALSE(looks_like_picture({reinterpret_cast<const uint8_t*>(text.data()), text.size()})) << text;
-    EXPECT_EQ(error_of({reinterpret_cast<const uint8_t*>(text.data()), text.size()}), "not a JPEG, PNG or WebP file");
+    EXPECT_EQ(webp_error({reinterpret_cast<const uint8_t*>(text.data()), text.size()}), "not a JPEG, PNG or WebP file");
   }
 }
 
@@ -194,7 +194,7 @@ TEST(DecodeWebp, RejectsTruncation) {
   files.push_back(with_exif(files[0], picture, test::exif_payload(6, true)));
   for (const Bytes& webp : files) {
     for (size_t length = 12; length < webp.size(); ++length)
-      ASSERT_EQ(error_of(truncated(webp, length)), "truncated WebP") << length << " of " << webp.size();
+      ASSERT_EQ(webp_error(truncated(webp, length)), "truncated WebP") << length << " of " << webp.size();
   }
 }
 
@@ -204,7 +204,7 @@ TEST(DecodeWebp, RejectsTruncatedPixelsInACompleteFile) {
     const Bytes webp = encode_webp(sample_picture(40, 56), kind);
     const std::span<const uint8_t> pixels = std::span(webp).subspan(20);
     for (size_t eighth = 0; eighth < 8; ++eighth) {
-      const std::string reason = error_of(webp_of({chunk(name, pixels.first(pixels.size() * eighth / 8))}));
+      const std::string reason = webp_error(webp_of({chunk(name, pixels.first(pixels.size() * eighth / 8))}));
       EXPECT_TRUE(reason == "truncated WebP" || reason == "corrupt WebP") << eighth << ": " << reason;
     }
   }
@@ -214,8 +214,8 @@ TEST(DecodeWebp, RejectsAnimations) {
   const Picture picture = sample_picture(20, 28);
   for (const WebpKind kind : {WebpKind::kLossy, WebpKind::kLossless}) {
     const Bytes animation = animation_of(encode_webp(picture, kind), picture);
-    EXPECT_EQ(error_of(animation), "animated WebP, not a single picture");
-    EXPECT_EQ(error_of(truncated(animation, 40)), "animated WebP, not a single picture") << "by the header alone";
+    EXPECT_EQ(webp_error(animation), "animated WebP, not a single picture");
+    EXPECT_EQ(webp_error(truncated(animation, 40)), "animated WebP, not a single picture") << "by the header alone";
   }
 }
 
@@ -224,12 +224,12 @@ TEST(DecodeWebp, RejectsTooManyPixelsByTheHeader) {
   Bytes largest = {0x2f};
   append_number(largest, 0x0fffffff, 4);
   largest.resize(16);
-  EXPECT_EQ(error_of(webp_of({chunk("VP8L", largest)})), "16384 x 16384 pixels, more than the limit of 64000000");
-  EXPECT_EQ(error_of(webp_of({vp8x(kAnimation, 65000, 60000)})),
+  EXPECT_EQ(webp_error(webp_of({chunk("VP8L", largest)})), "16384 x 16384 pixels, more than the limit of 64000000");
+  EXPECT_EQ(webp_error(webp_of({vp8x(kAnimation, 65000, 60000)})),
             "65000 x 60000 pixels, more than the limit of 64000000");
   for (const WebpKind kind : kKinds) {
     const Bytes webp = encode_webp(sample_picture(8, 8), kind);
-    EXPECT_EQ(error_of(webp, {63}), "8 x 8 pixels, more than the limit of 63");
+    EXPECT_EQ(webp_error(webp, {63}), "8 x 8 pixels, more than the limit of 63");
     EXPECT_EQ(decode_picture(webp, {64}).width, 8);
   }
 }
@@ -240,7 +240,7 @@ TEST(DecodeWebp, RejectsInconsistentSizes) {
     EXPECT_EQ(decode_picture(webp_of({vp8x(0, 28, 20), pixels})).width, 28);
     for (const auto& [width, height] :
          {std::pair(28, 21), {27, 20}, {20, 28}, {1, 1}, {65000, 60000}, {1 << 24, 1 << 24}})
-      EXPECT_EQ(error_of(webp_of({vp8x(0, static_cast<size_t>(width), static_cast<size_t>(height)), pixels})),
+      EXPECT_EQ(webp_error(webp_of({vp8x(0, static_cast<size_t>(width), static_cast<size_t>(height)), pixels})),
                 "corrupt WebP")
           << width << " x " << height;
   }
@@ -249,10 +249,10 @@ TEST(DecodeWebp, RejectsInconsistentSizes) {
 TEST(DecodeWebp, RejectsSizesThatExceedTheData) {
   Bytes lossy = encode_webp(sample_picture(32, 32), WebpKind::kLossy);
   lossy[20 + 6] = lossy[20 + 8] = 0xff;  // width and height, behind 3 bytes of the frame's and 3 of its start
-  EXPECT_EQ(error_of(lossy), "truncated WebP");
+  EXPECT_EQ(webp_error(lossy), "truncated WebP");
   Bytes lossless = encode_webp(sample_picture(32, 32), WebpKind::kLossless);
   lossless[20 + 2] |= 0x0f;  // upper bits of the width
-  const std::string reason = error_of(lossless);
+  const std::string reason = webp_error(lossless);
   EXPECT_TRUE(reason == "truncated WebP" || reason == "corrupt WebP") << reason;
 }
 
@@ -279,7 +279,7 @@ TEST(DecodeWebp, RejectsMissingPixelsAndWrongLengths) {
       {"a chunk of 4 GiB", with_length(webp, 16, 0xffffffff)},
   };
   for (const auto& [what, bytes] : cases) {
-    const std::string reason = error_of(bytes);
+    const std::string reason = webp_error(bytes);
     EXPECT_TRUE(reason == "truncated WebP" || reason == "corrupt WebP") << what << ": " << reason;
   }
 }
@@ -330,8 +330,8 @@ TEST(LoadImages, ReadsWebpAndSkipsBadFiles) {
 #else
 
 TEST(DecodeWebp, NeedsLibwebp) {
-  EXPECT_EQ(error_of(webp_of({})), "WebP pictures need a build with libwebp");
-  EXPECT_EQ(error_of(webp_of({vp8x(0, 28, 20)})), "WebP pictures need a build with libwebp");
+  EXPECT_EQ(webp_error(webp_of({})), "WebP pictures need a build with libwebp");
+  EXPECT_EQ(webp_error(webp_of({vp8x(0, 28, 20)})), "WebP pictures need a build with libwebp");
 }
 
 TEST(LoadImages, SkipsWebpWithoutLibwebp) {

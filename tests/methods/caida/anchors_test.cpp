@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-Tensor at_degrees(const std::vector<double>& degrees) {
+Tensor unit_vectors(const std::vector<double>& degrees) {
   Tensor rows = torch::empty({static_cast<int64_t>(degrees.size()), 2});
   for (size_t i = 0; i < degrees.size(); ++i) {
     const auto row = static_cast<int64_t>(i);
@@ -45,7 +45,7 @@ TEST(Lead, IsTheFirstMinusTheSecond) {
 }
 
 TEST(NearestNeighbours, AreAllOthersInOrderWhereThereAreFew) {
-  const Tensor lists = nearest_neighbours(at_degrees({0, 10, 25, 45}), kAnchorNeighbours);
+  const Tensor lists = nearest_neighbours(unit_vectors({0, 10, 25, 45}), kAnchorNeighbours);
   EXPECT_TENSOR_EQ(lists, test::indices({1, 2, 3, 0, 2, 3, 1, 3, 0, 2, 1, 0}).view({4, 3}));
 }
 
@@ -58,26 +58,26 @@ TEST(NearestNeighbours, AreThoseOfTheWholeTableOfDistances) {
 
 TEST(WalkToAnchors, GoesFromNeighbourToNeighbour) {
   // Only 45 degrees is confident; it falls back to its own first neighbour.
-  const Tensor lists = nearest_neighbours(at_degrees({0, 10, 25, 45}), kAnchorNeighbours);
+  const Tensor lists = nearest_neighbours(unit_vectors({0, 10, 25, 45}), kAnchorNeighbours);
   const Tensor confident = torch::tensor({false, false, false, true});
   EXPECT_TENSOR_EQ(walk_to_anchors(lists, confident), test::indices({3, 3, 3, 2}));
 }
 
 TEST(WalkToAnchors, TakesTheFirstNeighbourAfterTooManyHops) {
   // 0 -> 10 -> 25 -> 45 takes three hops, and so does 10 -> 0 -> 25 -> 45.
-  const Tensor lists = nearest_neighbours(at_degrees({0, 10, 25, 45}), kAnchorNeighbours);
+  const Tensor lists = nearest_neighbours(unit_vectors({0, 10, 25, 45}), kAnchorNeighbours);
   const Tensor confident = torch::tensor({false, false, false, true});
   EXPECT_TENSOR_EQ(walk_to_anchors(lists, confident, 2), test::indices({1, 0, 1, 2}));
 }
 
 TEST(WalkToAnchors, NeverComesBackToAPictureThatHasATwin) {
-  const Tensor rows = at_degrees({10, 10, 10, 50, 80});
+  const Tensor rows = unit_vectors({10, 10, 10, 50, 80});
   const Tensor anchors = walk_to_anchors(nearest_neighbours(rows, kAnchorNeighbours), torch::ones({5}, torch::kBool));
   EXPECT_FALSE((anchors == torch::arange(5)).any().item<bool>());
 }
 
 TEST(NearestConfident, LeavesConfidentPicturesToThemselves) {
-  const Tensor rows = at_degrees({0, 10, 25, 45, 45});
+  const Tensor rows = unit_vectors({0, 10, 25, 45, 45});
   const Tensor anchors = nearest_confident(rows, torch::tensor({true, false, false, true, true}));
   EXPECT_TENSOR_EQ(anchors.narrow(0, 0, 2), test::indices({0, 0}));
   EXPECT_TENSOR_EQ(anchors.narrow(0, 3, 2), test::indices({3, 4}));

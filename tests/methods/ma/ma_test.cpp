@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Recorder : Observer {
+struct MaRecorder : Observer {
   std::vector<std::vector<NamedTensors>> states;  // of every source after every round
   std::vector<RoundEvent> rounds;
   void on_round(const RoundEvent& event) override {
@@ -34,10 +34,10 @@ bool equal(const NamedTensors& a, const NamedTensors& b) {
 }
 
 // Two passes over 30 pictures of noise, the first of them for the generator.
-Recorder adapted(Ensemble ensemble, uint64_t seed, const std::string& options = "") {
+MaRecorder adapted_by_ma(Ensemble ensemble, uint64_t seed, const std::string& options = "") {
   MethodOptions common = test::quick();
   common.seed = seed;
-  Recorder recorder;
+  MaRecorder recorder;
   test::configured(ma_method(), options, common)->adapt(ensemble, test::noise_pictures(30), recorder);
   return recorder;
 }
@@ -49,7 +49,7 @@ bool is_before_batch_norm(const std::string& name) {
 }
 
 TEST(Ma, LeavesThePredictorBitForBitUntilTheWarmUpIsOver) {
-  const Recorder run = adapted(test::small_ensemble({"lenet", "dtn"}), 1);
+  const MaRecorder run = adapted_by_ma(test::small_ensemble({"lenet", "dtn"}), 1);
   ASSERT_EQ(run.states.size(), 3u);
   for (size_t j = 0; j < 2; ++j) {
     EXPECT_TRUE(equal(run.states[0][j], run.states[1][j])) << "source " << j << ", running statistics included";
@@ -64,7 +64,7 @@ TEST(Ma, LeavesThePredictorBitForBitUntilTheWarmUpIsOver) {
 
 TEST(Ma, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   const auto result = [](uint64_t seed) {
-    return adapted(test::small_ensemble({"lenet", "dtn"}), seed).rounds.back().probabilities;
+    return adapted_by_ma(test::small_ensemble({"lenet", "dtn"}), seed).rounds.back().probabilities;
   };
   const Tensor once = result(1);
   EXPECT_TENSOR_EQ(result(1), once);
@@ -75,7 +75,7 @@ TEST(Ma, RunsInTheSpaceOfFeaturesAndWithEveryVariant) {
   for (const char* options :
        {"ma_space = 'feature'\n", "ma_descent = 'adam'\n",
         "ma_bn_fake = 'eval'\nma_saturating = true\nma_warm_up = 0\n", "ma_lambda_generated = 0.0\nma_warm_up = 0\n"}) {
-    const Recorder run = adapted(test::small_ensemble({"lenet"}), 1, options);
+    const MaRecorder run = adapted_by_ma(test::small_ensemble({"lenet"}), 1, options);
     EXPECT_TRUE(run.rounds.back().probabilities.isfinite().all().item<bool>()) << options;
     const bool warm = std::string(options).find("warm_up") == std::string::npos;
     EXPECT_EQ(equal(run.states[0][0], run.states[1][0]), warm) << options;
@@ -89,7 +89,7 @@ TEST(Ma, WarmsUpWithinRecordedSteps) {
   for (const char* options : {"", "ma_space = 'feature'\n"}) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
     ensemble.to(torch::Device(torch::kCUDA, 0));
-    const Recorder run = adapted(std::move(ensemble), 1, options);
+    const MaRecorder run = adapted_by_ma(std::move(ensemble), 1, options);
     for (size_t j = 0; j < 2; ++j) {
       EXPECT_TRUE(equal(run.states[0][j], run.states[1][j]));
       EXPECT_FALSE(equal(run.states[1][j], run.states[2][j]));

@@ -14,16 +14,16 @@ using test::quick;
 using test::Recorder;
 
 // Adapts with the options of a TOML text.
-Recorder adapted(Ensemble& ensemble, const ImageSet& images, const std::string& options = "",
-                 const MethodOptions& common = quick()) {
+Recorder adapted_by_nrc(Ensemble& ensemble, const ImageSet& images, const std::string& options = "",
+                        const MethodOptions& common = quick()) {
   Recorder recorder;
   test::configured(nrc_method(), options, common)->adapt(ensemble, images, recorder);
   return recorder;
 }
 
-Recorder adapted(const std::string& options, const MethodOptions& common = quick()) {
+Recorder adapted_by_nrc(const std::string& options, const MethodOptions& common = quick()) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
-  return adapted(ensemble, test::noise_pictures(30), options, common);
+  return adapted_by_nrc(ensemble, test::noise_pictures(30), options, common);
 }
 
 Tensor after(const Recorder& recorder, size_t round) {
@@ -34,7 +34,7 @@ TEST(Nrc, RunsToItsEndAndTrainsEveryPart) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   std::vector<NamedTensors> before;
   for (const SourceModel& source : ensemble.sources) before.push_back(copy_of(source.state()));
-  const Recorder recorder = adapted(ensemble, test::noise_pictures(30));
+  const Recorder recorder = adapted_by_nrc(ensemble, test::noise_pictures(30));
   ASSERT_EQ(recorder.rounds.size(), 3u);
   EXPECT_EQ(recorder.steps, 2 * 2 * 4);
   EXPECT_EQ(ensemble.mixture.rule, Combination::kMeanProbability);
@@ -56,7 +56,7 @@ TEST(Nrc, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   const auto with_seed = [](uint64_t seed) {
     MethodOptions common = quick();
     common.seed = seed;
-    return after(adapted("", common), 2);
+    return after(adapted_by_nrc("", common), 2);
   };
   EXPECT_TENSOR_EQ(with_seed(1), with_seed(1));
   EXPECT_GT(test::distance(with_seed(1), with_seed(2)), 1e-5);
@@ -65,7 +65,7 @@ TEST(Nrc, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
 TEST(Nrc, DoesTheSameWithPicturesThatDoNotFitInMemory) {
   const auto probabilities = [](const ImageSet& images) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
-    return after(adapted(ensemble, images), 2);
+    return after(adapted_by_nrc(ensemble, images), 2);
   };
   const ImageSet images = test::noise_pictures(25);
   EXPECT_TENSOR_EQ(probabilities(test::streamed(images)), probabilities(images));
@@ -75,15 +75,15 @@ TEST(Nrc, TrainsAClassifierThatAnotherMethodHadFrozen) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
   freeze(ensemble.sources.front().classifier_parameters());
   const NamedTensors before = copy_of(ensemble.sources.front().classifier_parameters());
-  adapted(ensemble, test::noise_pictures(16));
+  adapted_by_nrc(ensemble, test::noise_pictures(16));
   const NamedTensors now = ensemble.sources.front().classifier_parameters();
   for (size_t i = 0; i < now.size(); ++i) EXPECT_FALSE(torch::equal(before[i].value, now[i].value)) << now[i].name;
 }
 
 TEST(Nrc, LooksAtMoreNeighboursInTheSecondHalfAlone) {
-  const Recorder steady = adapted("nrc_neighbours = 3\nnrc_expanded = 2\n");
+  const Recorder steady = adapted_by_nrc("nrc_neighbours = 3\nnrc_expanded = 2\n");
   const Recorder growing =
-      adapted("nrc_neighbours = 3\nnrc_expanded = 2\nnrc_later_neighbours = 5\nnrc_later_expanded = 4\n");
+      adapted_by_nrc("nrc_neighbours = 3\nnrc_expanded = 2\nnrc_later_neighbours = 5\nnrc_later_expanded = 4\n");
   EXPECT_TENSOR_NEAR(after(growing, 1), after(steady, 1), 1e-5);
   EXPECT_GT(test::distance(after(growing, 2), after(steady, 2)), 1e-5);
 }
@@ -93,7 +93,7 @@ TEST(Nrc, TakesTheNumbersOfTheNamedBenchmark) {
     MethodOptions common = quick();
     common.benchmark = benchmark;
     common.rate_backbone = common.rate_bottleneck = 1e-3;
-    return after(adapted(options, common), 2);
+    return after(adapted_by_nrc(options, common), 2);
   };
   const std::string by_hand =
       "nrc_neighbours = 3\nnrc_expanded = 2\nnrc_later_neighbours = 5\nnrc_later_expanded = 4\n"
@@ -105,15 +105,15 @@ TEST(Nrc, TakesTheNumbersOfTheNamedBenchmark) {
 }
 
 TEST(Nrc, HasTheFormOfThePaperAsAnOption) {
-  const Recorder paper = adapted("nrc_self = \"loss\"\n");
+  const Recorder paper = adapted_by_nrc("nrc_self = \"loss\"\n");
   EXPECT_LT(paper.rounds.back().means.at("self").front(), 0);
-  EXPECT_GT(test::distance(after(paper, 2), after(adapted(""), 2)), 1e-6);
+  EXPECT_GT(test::distance(after(paper, 2), after(adapted_by_nrc(""), 2)), 1e-6);
 }
 
 TEST(Nrc, TwoPicturesAreEnoughAndOneIsRefused) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
-  EXPECT_TRUE(after(adapted(ensemble, test::noise_pictures(2)), 2).isfinite().all().item<bool>());
-  EXPECT_THROW(adapted(ensemble, test::noise_pictures(1)), InputError);
+  EXPECT_TRUE(after(adapted_by_nrc(ensemble, test::noise_pictures(2)), 2).isfinite().all().item<bool>());
+  EXPECT_THROW(adapted_by_nrc(ensemble, test::noise_pictures(1)), InputError);
 }
 
 TEST(Nrc, DoesOnAGpuTheSameWhetherItsStepsAreRecordedOrNot) {
@@ -126,7 +126,7 @@ TEST(Nrc, DoesOnAGpuTheSameWhetherItsStepsAreRecordedOrNot) {
     common.epochs = 6;
     common.precision = Precision::kFloat32;
     common.cuda_graph = cuda_graph;
-    return after(adapted(ensemble, test::noise_pictures(40), "", common), 6).cpu();
+    return after(adapted_by_nrc(ensemble, test::noise_pictures(40), "", common), 6).cpu();
   };
   EXPECT_TENSOR_NEAR(probabilities(true), probabilities(false), 1e-3);
 }

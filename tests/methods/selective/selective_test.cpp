@@ -12,7 +12,7 @@
 namespace tributary {
 namespace {
 
-SelectiveOptions quick() {
+SelectiveOptions quick_options() {
   SelectiveOptions options;
   options.rounds = 2;
   options.inner_epochs = 1;
@@ -22,7 +22,7 @@ SelectiveOptions quick() {
   return options;
 }
 
-struct Recorder : Observer {
+struct RoundRecorder : Observer {
   std::vector<RoundEvent> rounds;
   std::vector<int64_t> confident;
   int64_t steps = 0;
@@ -42,8 +42,8 @@ std::vector<NamedTensors> classifiers(const Ensemble& ensemble) {
 TEST(Selective, EndsWithTheWholeTargetConfidentAndTheClassifiersUntouched) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   const auto before = classifiers(ensemble);
-  Recorder recorder;
-  SelectiveSelfTraining(quick()).adapt(ensemble, test::noise_pictures(30), recorder);
+  RoundRecorder recorder;
+  SelectiveSelfTraining(quick_options()).adapt(ensemble, test::noise_pictures(30), recorder);
   ASSERT_EQ(recorder.rounds.size(), 3u);
   EXPECT_EQ(recorder.confident.back(), 30);
   EXPECT_FALSE(recorder.rounds.back().losses.aligned) << "nobody is left to align with";
@@ -57,11 +57,11 @@ TEST(Selective, EndsWithTheWholeTargetConfidentAndTheClassifiersUntouched) {
 TEST(Selective, LeavesOutBatchesOfAFewPictures) {
   const auto steps = [](double least_batch) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
-    SelectiveOptions options = quick();
+    SelectiveOptions options = quick_options();
     options.rounds = 1;
     options.batch = 16;
     options.least_batch = least_batch;
-    Recorder recorder;
+    RoundRecorder recorder;
     SelectiveSelfTraining(options).adapt(ensemble, test::noise_pictures(34), recorder);
     return recorder.steps;
   };
@@ -72,9 +72,9 @@ TEST(Selective, LeavesOutBatchesOfAFewPictures) {
 TEST(Selective, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   const auto adapted = [](int64_t seed) {
     Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
-    SelectiveOptions options = quick();
+    SelectiveOptions options = quick_options();
     options.seed = seed;
-    Recorder recorder;
+    RoundRecorder recorder;
     SelectiveSelfTraining(options).adapt(ensemble, test::noise_pictures(25), recorder);
     return recorder.rounds.back().probabilities;
   };
@@ -85,8 +85,8 @@ TEST(Selective, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
 TEST(Selective, DoesTheSameWithPicturesThatDoNotFitInMemory) {
   const auto adapted = [](const ImageSet& images) {
     Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
-    Recorder recorder;
-    SelectiveSelfTraining(quick()).adapt(ensemble, images, recorder);
+    RoundRecorder recorder;
+    SelectiveSelfTraining(quick_options()).adapt(ensemble, images, recorder);
     return recorder.rounds.back().probabilities;
   };
   const ImageSet images = test::noise_pictures(25);
@@ -98,7 +98,7 @@ TEST(Selective, EndsWithAnyNumberOfUnconfidentSamples) {
   for (const int64_t unconfident : {0, 1, 2, 8}) {
     const int64_t total = 10;
     Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
-    SelectiveOptions options = quick();
+    SelectiveOptions options = quick_options();
     options.rounds = 1;
     // The oracle's selection has a size that the test can choose: exactly the samples whose truth is the pseudo-label.
     const ImageSet images = test::noise_pictures(total);
@@ -107,7 +107,7 @@ TEST(Selective, EndsWithAnyNumberOfUnconfidentSamples) {
     const Tensor pseudo = state.score.argmax(-1);
     for (int64_t i = 0; i < total; ++i)
       truth.values.push_back((pseudo[i].item<int64_t>() + (i < unconfident ? 1 : 0)) % 10);
-    Recorder recorder;
+    RoundRecorder recorder;
     Checkpointer none;
     adapt_with_oracle(ensemble, images, truth, options, recorder, none);
     EXPECT_EQ(recorder.confident.back(), total - unconfident);
@@ -118,13 +118,13 @@ TEST(Selective, EndsWithAnyNumberOfUnconfidentSamples) {
 
 TEST(Selective, AnOracleThatFindsNothingRightStillTrainsOnTwo) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
-  SelectiveOptions options = quick();
+  SelectiveOptions options = quick_options();
   options.rounds = 1;
   const ImageSet images = test::noise_pictures(6);
   const Tensor pseudo = first_state(ensemble, DeviceImages(images, torch::kCPU), options).score.argmax(-1);
   Labels truth{ensemble.classes(), {}};
   for (int64_t i = 0; i < 6; ++i) truth.values.push_back((pseudo[i].item<int64_t>() + 1) % 10);
-  Recorder recorder;
+  RoundRecorder recorder;
   Checkpointer none;
   adapt_with_oracle(ensemble, images, truth, options, recorder, none);
   EXPECT_EQ(recorder.confident.back(), 2);
@@ -132,15 +132,15 @@ TEST(Selective, AnOracleThatFindsNothingRightStillTrainsOnTwo) {
 
 TEST(Selective, TwoPicturesAreEnoughAndOneIsRefused) {
   Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
-  Recorder recorder;
-  SelectiveSelfTraining(quick()).adapt(ensemble, test::noise_pictures(2), recorder);
+  RoundRecorder recorder;
+  SelectiveSelfTraining(quick_options()).adapt(ensemble, test::noise_pictures(2), recorder);
   EXPECT_EQ(recorder.confident.back(), 2);
-  EXPECT_THROW(SelectiveSelfTraining(quick()).adapt(ensemble, test::noise_pictures(1), recorder), InputError);
+  EXPECT_THROW(SelectiveSelfTraining(quick_options()).adapt(ensemble, test::noise_pictures(1), recorder), InputError);
 }
 
 TEST(Selective, BeginsAsThePlainMeanLogitEnsembleWhenWeightsAreNotLearnt) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn", "lenet"});
-  SelectiveOptions options = quick();
+  SelectiveOptions options = quick_options();
   options.ablations = {"weights", "denoise"};
   apply_ablations(options);
   const TargetState state = first_state(ensemble, DeviceImages(test::noise_pictures(12), torch::kCPU), options);
@@ -154,12 +154,12 @@ TEST(Selective, BeginsOnAGpuAsOnTheCpuAndRunsToItsEnd) {
   const auto adapted = [&](torch::Device device) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
     ensemble.to(device);
-    Recorder recorder;
-    SelectiveSelfTraining(quick()).adapt(ensemble, images, recorder);
+    RoundRecorder recorder;
+    SelectiveSelfTraining(quick_options()).adapt(ensemble, images, recorder);
     return recorder;
   };
-  const Recorder cpu = adapted(torch::kCPU);
-  const Recorder gpu = adapted(torch::Device(torch::kCUDA, 0));
+  const RoundRecorder cpu = adapted(torch::kCPU);
+  const RoundRecorder gpu = adapted(torch::Device(torch::kCUDA, 0));
   EXPECT_TENSOR_NEAR(gpu.rounds.front().probabilities.cpu(), cpu.rounds.front().probabilities, 1e-2);
   EXPECT_EQ(gpu.confident, cpu.confident);
   EXPECT_TRUE(gpu.rounds.back().probabilities.isfinite().all().item<bool>());
@@ -169,10 +169,10 @@ class EveryReading : public ::testing::TestWithParam<Variant> {};
 
 TEST_P(EveryReading, RunsToItsEnd) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
-  SelectiveOptions options = quick();
+  SelectiveOptions options = quick_options();
   apply_variant(options, GetParam());
   options.aggregation.steps = 20;
-  Recorder recorder;
+  RoundRecorder recorder;
   SelectiveSelfTraining(options).adapt(ensemble, test::noise_pictures(30), recorder);
   EXPECT_EQ(recorder.rounds.size(), 3u);
   EXPECT_TRUE(recorder.rounds.back().probabilities.isfinite().all().item<bool>());
@@ -186,10 +186,10 @@ class EveryAblation : public ::testing::TestWithParam<const char*> {};
 TEST_P(EveryAblation, RunsAndChangesTheResult) {
   const auto adapted = [](std::vector<std::string> ablations) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
-    SelectiveOptions options = quick();
+    SelectiveOptions options = quick_options();
     options.ablations = std::move(ablations);
     apply_ablations(options);
-    Recorder recorder;
+    RoundRecorder recorder;
     SelectiveSelfTraining(options).adapt(ensemble, test::noise_pictures(30), recorder);
     return recorder.rounds.back();
   };
@@ -210,12 +210,12 @@ INSTANTIATE_TEST_SUITE_P(Ablations, EveryAblation,
 
 TEST(SelectiveStep, PairedLoadersAndMixedSetsRun) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
-  SelectiveOptions options = quick();
+  SelectiveOptions options = quick_options();
   options.pairing = LoaderPairing::kPaired;
   options.information_set = InformationSet::kMixed;
   options.adversarial_set = AdversarialSet::kMixed;
   options.first_labels = FirstLabels::kMixture;
-  Recorder recorder;
+  RoundRecorder recorder;
   SelectiveSelfTraining(options).adapt(ensemble, test::noise_pictures(40), recorder);
   EXPECT_EQ(recorder.rounds.size(), 3u);
 }
