@@ -34,7 +34,7 @@ std::unique_ptr<Method> quick_method(const std::string& name) {
     return std::make_unique<SelectiveSelfTraining>(options);
   }
   for (const MethodEntry& entry : registered_methods())
-    if (entry.name == name) return entry.make(test::quick());
+    if (entry.name == name) return test::configured(entry, name == "ma" ? "ma_space = 'feature'\n" : "");
   throw std::logic_error("no method " + name);
 }
 

@@ -136,7 +136,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"nrc", "nrc", ""}, Case{"decision", "decision", ""}, Case{"caida", "caida", ""},
                       Case{"sfda", "sfda", "[sfda]\nsfda_refresh = 2\n"},
                       Case{"sfda_training_memory", "sfda", "[sfda]\nsfda_refresh = 3\nsfda_memory_training = true\n"},
-                      Case{"ma", "ma", ""}, Case{"ma_adam", "ma", "[ma]\nma_descent = \"adam\"\n"}),
+                      Case{"ma", "ma", ""},
+                      Case{"ma_features", "ma", "[ma]\nma_space = \"feature\"\nma_descent = \"adam\"\n"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(ResumeWithOthers, IsRefused) {

@@ -48,6 +48,12 @@ def write_pictures(folder):
         transforms.functional.to_pil_image(noisy).save(os.path.join(folder, f"{number}.jpg"), quality=92)
 
 
+def fill_uniform(weight, bound):
+    """Random numbers, repeated in large tensors: the 100 million of a VGG take seconds."""
+    numbers = torch.empty(min(weight.numel(), 1_000_003)).uniform_(-bound, bound)
+    weight.copy_(numbers.repeat(-(-weight.numel() // numbers.numel()))[:weight.numel()].view_as(weight))
+
+
 def set_weights(net, dtype):
     """Random weights and statistics that keep activations near 1, rounded to `dtype`."""
     blocks = [module for module in net.modules() if hasattr(module, "downsample")]
@@ -55,7 +61,7 @@ def set_weights(net, dtype):
     for module in net.modules():
         if isinstance(module, (nn.Conv2d, nn.Linear)):
             bound = math.sqrt(6 / module.weight[0].numel())
-            module.weight.uniform_(-bound, bound)
+            fill_uniform(module.weight, bound)
             if module.bias is not None:
                 module.bias.uniform_(-0.2, 0.2)
         elif isinstance(module, (nn.BatchNorm2d, nn.BatchNorm1d)):

@@ -135,9 +135,11 @@ void expect_same_logits(const Row& row, const test::TempDir& folder) {
   SCOPED_TRACE(row.argument());
   const std::string path = folder / row.file();
   ImportOptions options = row.options();
-  options.classes = folder.write("eight.txt", "a\nb\nc\nd\ne\nf\ng\nh\n");
-  EXPECT_THAT(test::message_of<InputError>([&] { load_source(path, options); }),
-              AllOf(HasSubstr(options.classes + " has 8 class names but "), HasSubstr(path + " has 7 classes")));
+  if (!row.network.starts_with("vgg")) {  // those files are too large to be read twice
+    options.classes = folder.write("eight.txt", "a\nb\nc\nd\ne\nf\ng\nh\n");
+    EXPECT_THAT(test::message_of<InputError>([&] { load_source(path, options); }),
+                AllOf(HasSubstr(options.classes + " has 8 class names but "), HasSubstr(path + " has 7 classes")));
+  }
   options.classes = folder.write("seven.txt", "ant\nbee\r\ncat\n\ndog\neagle\nfox\nsnow goose");
 
   SourceModel source = load_source(path, options);
