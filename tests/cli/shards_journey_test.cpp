@@ -81,7 +81,7 @@ TEST_F(ShardsJourney, PackingTellsOfPicturesThatAreSetAside) {
   EXPECT_TRUE(fs::exists(folder_ / "out/out-000000.tar"));
 }
 
-TEST_F(ShardsJourney, KilledOrAskedToStopPackingLeavesAllOrNothing) {
+TEST_F(ShardsJourney, InterruptedPackingLeavesAllOrNothing) {
   expect_success("data make digits digits --pictures 900 --test-pictures 10");
   const std::string command = "data pack --data digits/street/train-images.idx --format raw --shard-megabytes 1 --out ";
   expect_success(command + "whole/out");
@@ -98,8 +98,9 @@ TEST_F(ShardsJourney, KilledOrAskedToStopPackingLeavesAllOrNothing) {
   for (const int signal : {SIGKILL, SIGTERM})
     for (const int64_t after : {int64_t{1}, changes / 2, changes - 2, changes - 1}) {
       SCOPED_TRACE(std::to_string(signal) + " after " + std::to_string(after) + " of " + std::to_string(changes));
-      const test::Ending ending = test::run_watched(folder_.path(), command + "cut/out", test::Blow{after, signal});
-      EXPECT_TRUE(ending.code == 0 || ending.code == 128 + signal) << ending.code << ending.err;
+      const test::ProcessResult result =
+          test::run_watched(folder_.path(), command + "cut/out", test::SignalPlan{after, signal});
+      EXPECT_TRUE(result.code == 0 || result.code == 128 + signal) << result.code << result.err;
       if (fs::exists(folder_ / "cut/out")) {
         EXPECT_EQ(content(folder_ / "cut/out"), whole);
       } else if (signal == SIGTERM) {
@@ -107,7 +108,7 @@ TEST_F(ShardsJourney, KilledOrAskedToStopPackingLeavesAllOrNothing) {
       }
       if (!fs::exists(folder_ / "cut/out")) expect_success(command + "cut/out");
       EXPECT_EQ(content(folder_ / "cut/out"), whole);
-      EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "cut"), {}), 1) << "what was killed is still there";
+      EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "cut"), {}), 1) << "leftovers of the killed process";
       fs::remove_all(folder_ / "cut");
     }
 }

@@ -97,7 +97,7 @@ TEST_P(DistributedSession, EndAsOneProcess) {
   const ImageSet pictures = target();
   Ensemble alone = sources();
   const Recorder wanted = adapted(alone, GetParam().method, pictures);
-  test::session(GetParam().ranks, [&](Communicator& comm) {
+  test::run_ranks(GetParam().ranks, [&](Communicator& comm) {
     Ensemble ensemble = sources();
     ensemble.shard(
         comm, method_named(GetParam().method)->division() == Division::kNone ? Sharding::By::kNothing : GetParam().by);
@@ -124,7 +124,7 @@ TEST(TogetherStreamed, PicturesThatDoNotLieInMemoryAreTheSame) {
   Ensemble alone = sources();
   const Recorder wanted = adapted(alone, "selective", pictures);
   for (const Sharding::By by : {Sharding::By::kRows, Sharding::By::kSources})
-    test::session(2, [&](Communicator& comm) {
+    test::run_ranks(2, [&](Communicator& comm) {
       Ensemble ensemble = sources();
       ensemble.shard(comm, by);
       expect_equal(adapted(ensemble, "selective", test::streamed(pictures)), wanted);
@@ -140,7 +140,7 @@ TEST(TogetherTraining, OfASourceIsThatOfOneProcess) {
   SourceModel alone(test::small_info("dtn"), Random(1));
   train_source(alone, data, data, options, 1);
   const NamedTensors wanted = alone.state();
-  test::session(3, [&](Communicator& comm) {
+  test::run_ranks(3, [&](Communicator& comm) {
     SourceModel model(test::small_info("dtn"), Random(1));
     model.shard({&comm, Sharding::By::kRows});
     train_source(model, data, data, options, 1);
@@ -179,11 +179,11 @@ void expect_resumed(int64_t before, int64_t after, Sharding::By by) {
     Interrupting checkpointer(comm, own ? &*own : nullptr, at);
     method_named("selective")->adapt(ensemble, pictures, recorder, checkpointer);
   };
-  test::session(before, [&](Communicator& comm) {
+  test::run_ranks(before, [&](Communicator& comm) {
     Recorder recorder;
     EXPECT_THROW(run(comm, recorder, 3), Interrupted);
   });
-  test::session(after, [&](Communicator& comm) {
+  test::run_ranks(after, [&](Communicator& comm) {
     Recorder recorder;
     run(comm, recorder, -1);
     EXPECT_LT((recorder.rounds.back().probabilities - wanted.rounds.back().probabilities).abs().max().item<double>(),

@@ -37,9 +37,9 @@ inline Outcome run_program(const TempDir& folder, const std::string& arguments) 
 }
 
 // A temporary folder in which the commands have been run.
-class Workshop : public TempDir {
+class PreparedDir : public TempDir {
  public:
-  explicit Workshop(const std::vector<std::string>& commands) {
+  explicit PreparedDir(const std::vector<std::string>& commands) {
     for (const std::string& arguments : commands) {
       const Outcome outcome = run_program(*this, arguments);
       if (outcome.code != 0) throw std::runtime_error(arguments + ": " + outcome.err);

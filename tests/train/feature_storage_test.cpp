@@ -104,7 +104,7 @@ TEST(FeatureStorage, SaysInOneSentenceThatTheDiskIsFull) {
   const std::string message = test::message_of<WorkError>([&] { mapped_rows(1024, 1024, folder.path()); });
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, handler);
-  EXPECT_THAT(message, HasSubstr(folder.path() + ": no room for 4.0 MiB of features (File too large); set TMPDIR to"));
+  EXPECT_THAT(message, HasSubstr(folder.path() + ": no space for 4.0 MiB of features (File too large); set TMPDIR to"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 

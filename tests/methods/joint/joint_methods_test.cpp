@@ -150,8 +150,9 @@ TEST(Caida, RefusesASourceWhoseBackboneItCannotLookInto) {
   ModelInfo info = test::small_info("lenet");
   info.name = "webcam";
   ensemble.sources.emplace_back(info, std::make_unique<Closed>());
-  EXPECT_THAT(test::message_of<InputError>([&] { adapted(caida_method(), ensemble); }),
-              ::testing::HasSubstr("needs sources of our own layers, whose backbones it can look into; webcam"));
+  EXPECT_THAT(
+      test::message_of<InputError>([&] { adapted(caida_method(), ensemble); }),
+      ::testing::HasSubstr("needs the backbone features of its sources, which TorchScript does not give; webcam"));
 }
 
 class FixedLabels : public JointLearner {
