@@ -1,5 +1,5 @@
-// Runs every command of the documentation on deployment, from imported weights to an exported model, and checks that
-// the exported model predicts the same elsewhere.
+// Runs every command of the deployment pages, from imported weights to an exported model, and checks that the exported
+// model gives the same predictions in other runtimes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using test::shell_quoted;
 using test::TempDir;
 using ::testing::HasSubstr;
 
-// Added to the commands of the pages so that they take seconds: small pictures and few steps.
+// Flags added to the commands of the pages so that they take seconds: small pictures and few steps.
 const std::map<std::string, std::string> kQuick = {
     {"adapt", " --size 64 --resize 73 --rounds 2 --inner-epochs 1 --weight-steps 50 --batch 8 --threads 1"},
     {"evaluate", ""},
@@ -117,7 +117,7 @@ class Deployment : public ::testing::Test {
 TempDir* Deployment::folder_ = nullptr;
 std::string* Deployment::python_ = nullptr;
 
-TEST_F(Deployment, FromCheckpointsToAModelThatSaysTheSameInNodeAndPython) {
+TEST_F(Deployment, ExportedModelPredictsTheSameInNodeAndPython) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   std::map<std::string, std::string> printed = run_page("deployment.md");
   EXPECT_THAT(printed.at("tributary inspect hospital-a.pth"), HasSubstr("resnet18"));
@@ -152,17 +152,17 @@ TEST_F(Deployment, BringYourOwnModel) {
   EXPECT_THAT(file_text(*folder_ / "mixed.csv"),
               HasSubstr("path,class,confidence,agreement,mobilenet,hospital-a,error"));
   // The exported module, with the code of both sources, predicts the same as the mixture.
-  folder_->write("ask.py",
+  folder_->write("predict.py",
                  "import numpy, sys, torch\nfrom PIL import Image\nmodel = torch.jit.load('mixed.pt')\n"
                  "for path in sys.argv[1:]:\n"
                  "    picture = Image.open(path).convert('RGB').resize((73, 73), Image.BILINEAR).crop((4, 4, 68, 68))\n"
                  "    confidence, best = model(torch.from_numpy(numpy.array(picture))[None])[0].max(0)\n"
                  "    print(path, model.classes[best], float(confidence), sep=',')\n");
   expect_same(predictions_in(file_text(*folder_ / "mixed.csv")),
-              predictions_in(run_command("python3 ask.py photos/*.jpg")), 14);
+              predictions_in(run_command("python3 predict.py photos/*.jpg")), 14);
 }
 
-TEST_F(Deployment, CodeIsOnlyLoadedForThoseWhoTrustIt) {
+TEST_F(Deployment, LoadsTorchScriptOnlyWithTrust) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   folder_->write("plain.py",
                  "import torch\nmodule = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12288, 4))\n"
@@ -173,7 +173,7 @@ TEST_F(Deployment, CodeIsOnlyLoadedForThoseWhoTrustIt) {
   Outcome outcome = run_program(*folder_, "predict plain.pt" + rest);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("plain.pt is TorchScript, which is code; add --trust"));
-  EXPECT_THAT(run_program(*folder_, "inspect plain.pt").out, HasSubstr("say --trust to load it"));
+  EXPECT_THAT(run_program(*folder_, "inspect plain.pt").out, HasSubstr("add --trust to load it"));
   outcome = run_program(*folder_, "predict plain.pt --trust" + rest);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("has no methods 'features' and 'classify'"));
@@ -205,7 +205,7 @@ TEST_F(Deployment, CodeIsOnlyLoadedForThoseWhoTrustIt) {
   EXPECT_FALSE(std::filesystem::exists(*folder_ / "no.onnx"));
 }
 
-TEST_F(Deployment, InspectSaysWhatIsMissingAndLeftOver) {
+TEST_F(Deployment, InspectListsMissingAndUnusedTensors) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   folder_->write("parts.py",
                  "import torch\nstate = torch.load('hospital-a.pth')\nstate['se.weight'] = torch.zeros(2, 2)\n"
@@ -229,7 +229,7 @@ TEST_F(Deployment, InspectSaysWhatIsMissingAndLeftOver) {
   EXPECT_FALSE(std::filesystem::exists(*folder_ / "runs/parts"));
 }
 
-TEST_F(Deployment, UnreadablePicturesAreListedAndNotFatal) {
+TEST_F(Deployment, UnreadablePicturesAreListedAndSkipped) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   folder_->write("some/bad.jpg", "not a picture");
   folder_->write("some/worse.png", "not one either");
@@ -248,7 +248,7 @@ TEST_F(Deployment, UnreadablePicturesAreListedAndNotFatal) {
   EXPECT_TRUE(lines[2].contains("error"));
 }
 
-TEST_F(Deployment, TrainingBeginsWithTheWeightsOfACheckpoint) {
+TEST_F(Deployment, TrainingStartsFromImportedWeights) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   const std::string command =
       "train --data labelled --init hospital-a.pth --size 64 --full --epochs 1 --batch 4 --threads 1";

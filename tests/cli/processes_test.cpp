@@ -113,7 +113,7 @@ class Scale : public ::testing::TestWithParam<std::string> {
 
 TEST_P(Scale, ProcessesMatchASingleOne) {
   const std::string wanted = alone(GetParam());
-  for (const std::string how : {"--processes 2 --divide rows", "--processes 4"}) {
+  for (const std::string how : {"--processes 2 --divide rows --rank-patience 60", "--processes 4"}) {
     const std::string run = GetParam() + std::to_string(how.size());
     expect_done(adaptation(GetParam(), run) + " " + how);
     expect_same(wanted, processes_dir() / run);

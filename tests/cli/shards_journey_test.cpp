@@ -41,7 +41,7 @@ class ShardsJourney : public ::testing::Test {
   TempDir folder_;
 };
 
-TEST_F(ShardsJourney, FromAFolderToShardsToTheSamePredictions) {
+TEST_F(ShardsJourney, ShardsGiveThePredictionsOfTheFolder) {
   expect_success("data make digits digits --pictures 60 --test-pictures 10 --format png");
   for (const char* domain : {"signs", "street"})
     expect_success(std::string("train --data digits/") + domain +
@@ -70,7 +70,7 @@ TEST_F(ShardsJourney, FromAFolderToShardsToTheSamePredictions) {
   expect_success("train --data shards/raw --architecture lenet --epochs 1 --out postal.safetensors");
 }
 
-TEST_F(ShardsJourney, PackingTellsOfPicturesThatAreSetAside) {
+TEST_F(ShardsJourney, PackingReportsSkippedPictures) {
   expect_success("data make digits digits --pictures 20 --test-pictures 10 --format png");
   folder_.write("digits/postal/train/0/zzz.png", "no picture");
   const Outcome packed = expect_success("data pack --data digits/postal/train --out out --size 16 --quality 80");

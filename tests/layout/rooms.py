@@ -16,7 +16,7 @@ NOTHING = {"", "-", "–", "—", "nothing", "none"}
 EVERYTHING = {"all", "all rooms", "everything", "every room"}
 # Folders of the repository that the table may also name, though they are not below tributary/.
 OUTSIDE = {"cli", "tests", "fuzz", "bench", "web", "examples"}
-# Folders of tests/ that mirror no room.
+# Folders of tests/ that do not mirror a room.
 EXTRA_TESTS = {"support", "parity", "cli", "web", "node", "layout"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"tributary/([^/"]+)/[^"]*"', re.MULTILINE)
 

@@ -1,4 +1,4 @@
-// Adaptations on several ranks end as those of one process: losses, selections, accuracy.
+// Adaptations on several ranks match those of one process: losses, selections, accuracy.
 #include <gtest/gtest.h>
 
 #include "tests/support/methods.h"
@@ -15,8 +15,8 @@ namespace {
 
 using test::Recorder;
 
-// The tolerance of probabilities after two rounds; that of losses is 1e-4. The domain weights, which many steps fit to
-// all probabilities, amplify rounding.
+// The tolerance of probabilities after two rounds; that of losses is 1e-4. The domain weights are fitted to all
+// probabilities in many steps, which amplifies rounding.
 constexpr double kProbability = 1e-3;
 
 struct Case {
@@ -59,7 +59,7 @@ Ensemble sources() {
   return ensemble;
 }
 
-// Whole batches: with two pictures BatchNorm keeps little more than the sign of their difference, which rounding can
+// Full batches: with two pictures BatchNorm keeps little more than the sign of their difference, which rounding can
 // flip.
 ImageSet target() {
   return make_digits(DigitDomain::kPostal, 24, 7).images;
@@ -93,7 +93,7 @@ void expect_equal(const Recorder& one, const Recorder& other) {
 
 class DistributedSession : public ::testing::TestWithParam<Case> {};
 
-TEST_P(DistributedSession, EndAsOneProcess) {
+TEST_P(DistributedSession, MatchesOneProcess) {
   const ImageSet pictures = target();
   Ensemble alone = sources();
   const Recorder wanted = adapted(alone, GetParam().method, pictures);
@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(Communicator, DistributedSession,
                                               info.param.by == Sharding::By::kRows ? "Rows" : "Sources");
                          });
 
-TEST(TogetherStreamed, PicturesThatDoNotLieInMemoryAreTheSame) {
+TEST(TogetherStreamed, StreamedPicturesGiveTheSameResult) {
   const ImageSet pictures = target();
   Ensemble alone = sources();
   const Recorder wanted = adapted(alone, "selective", pictures);
@@ -131,7 +131,7 @@ TEST(TogetherStreamed, PicturesThatDoNotLieInMemoryAreTheSame) {
     });
 }
 
-TEST(TogetherTraining, OfASourceIsThatOfOneProcess) {
+TEST(TogetherTraining, SourceTrainingMatchesOneProcess) {
   LabelledImages data{test::noise_pictures(24), {numbered_classes(10), {}}};
   for (int64_t i = 0; i < 24; ++i) data.labels.values.push_back(i % 10);
   SourceTrainingOptions options;
@@ -150,7 +150,7 @@ TEST(TogetherTraining, OfASourceIsThatOfOneProcess) {
   });
 }
 
-// Saves the first rank's checkpoint at chance number `at` to save one, and stops the work there.
+// Saves the first rank's checkpoint at opportunity `at` and stops there.
 class Interrupting : public SharedCheckpointer {
  public:
   Interrupting(Communicator& comm, CheckpointFolder* folder, int64_t at)
@@ -196,7 +196,7 @@ TEST(TogetherInterrupted, ResumesWithAnotherNumberOfRanks) {
   expect_resumed(3, 1, Sharding::By::kRows);
 }
 
-TEST(TogetherInterrupted, BySourcesKeepsWhatEachRankHas) {
+TEST(TogetherInterrupted, ShardedSourcesKeepTheStateOfEachRank) {
   expect_resumed(2, 1, Sharding::By::kSources);
 }
 

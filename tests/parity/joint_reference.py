@@ -130,7 +130,7 @@ def main(path):
     objective.backward()
     comparison.check("labels", "labels", labels)
     comparison.check("weights", "weights", weights)
-    # A difference of two entropies may be far smaller than both: their size sets the rounding.
+    # A difference of two entropies may be much smaller than both: their magnitude determines the rounding error.
     comparison.check("losses", "objective", objective, floor=marginal.item())
     comparison.check("losses", "parts", torch.stack(parts))
     comparison.check("gradients", "gradient.logits", logits.grad)

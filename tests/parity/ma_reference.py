@@ -64,7 +64,8 @@ def check_gradients(comparison, name, loss, tensors):
     for key, gradient in gradients.items():
         floor = 0.0
         if key.endswith(BEFORE_BATCH_NORM):
-            # What a BatchNorm takes away again: the sum of terms that cancel, as large as those of the weight.
+            # A bias before a BatchNorm: its gradient is a sum of terms that cancel, each as large as those of the
+            # weight.
             floor = largest(gradients[key[:-len("bias")] + "weight"])
         elif key == "3.bias":  # of the discriminator: a difference of two means below 1
             floor = 1.0
@@ -75,7 +76,7 @@ def main(path):
     dump, metadata = read(path)
     config = json.loads(metadata["config"])
     comparison = Comparison(dump)
-    comparison.TOLERANCE = 5e-5  # the virtual adversary carries the rounding of one pass into another
+    comparison.TOLERANCE = 5e-5  # the virtual adversarial loss propagates rounding from one pass to the next
     pictures = config["space"] == "image"
     g = {key: tensor.requires_grad_() for key, tensor in dump.below("generator.").items()}
     d = dump.below("discriminator.")

@@ -66,7 +66,8 @@ class Dtn(nn.Module):
         layers = []
         for inputs, outputs in ((3, 64), (64, 128), (128, 256)):
             conv = nn.Conv2d(inputs, outputs, 5, stride=2, padding=2)
-            # Two identities hold the places of dropout and ReLU, so that the layers keep the research script's numbers.
+            # Two identities take the positions of dropout and ReLU, so that the layers have the research script's
+            # numbers.
             layers += [conv, nn.BatchNorm2d(outputs), nn.Identity(), nn.Identity()]
         self.conv_params = nn.Sequential(*layers)
         self.kinks = Kinks()

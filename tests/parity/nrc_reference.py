@@ -62,7 +62,7 @@ def main(path):
     features, scores, phi, z = (dump[name].double() for name in ("in.features", "in.scores", "in.phi", "in.z"))
     rows = dump["in.rows"]
 
-    # The batch is written into the banks first, so that it is searched for as it is now.
+    # Write the batch into the banks first, so that the search finds its current state.
     features[rows] = phi / phi.norm(dim=1, keepdim=True)
     scores[rows] = z.softmax(1)
     comparison.check("banks", "out.features", features)

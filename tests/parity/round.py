@@ -72,7 +72,7 @@ def prototype_posterior(phi, h, labels):
         distance = []
         for k in range(classes):
             members = phi[labels == k]
-            # A class without a sample gets the mean of all data, weighted by what the source itself thinks.
+            # A class without samples gets the mean of all data, weighted by the predictions of the source.
             prototype = members.mean(0) if len(members) else (h[:, k:k + 1] * phi).sum(0) / h[:, k].sum()
             distance.append((phi - prototype).square().sum(1))
         q = F.softmax(-torch.stack(distance, 1) / KERNEL, dim=1)
@@ -150,13 +150,13 @@ def check_selection(dump, comparison, call, confidence, count):
         if not torch.equal(theirs, by_their_score):
             comparison.fail(name, f"does not follow from {call}.score (most confident first, equal scores by index)")
 
-    # Place by place: two orders of the same nearly equal values have nearly equal values in every place.
+    # Compare position by position: two orders of nearly equal values have nearly equal values at every position.
     swapped = their_confident != ours[0]
     excused = swapped & near(confidence[their_confident], confidence[ours[0]])
     if (swapped & ~excused).any():
         comparison.fail(names[0], f"{int((swapped & ~excused).sum())} places hold a sample of another confidence")
         return ours[0]
-    # Who is in decides the rest, too; those on the other side than ours must be as confident as the border.
+    # The selection decides the rest, too; samples that only one side selects must be as confident as the border.
     border = confidence[ours[0][-1]]
     moved = their_rest[torch.isin(their_rest, ours[0])]
     if not near(confidence[moved], border).all():

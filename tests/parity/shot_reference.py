@@ -141,7 +141,7 @@ def check_round(dump, comparison, config, ways, x, labels, r):
         means.append(torch.tensor(losses).mean(0))
     labelled, information, size = torch.stack(means, 1)
     comparison.check(f"losses of round {r}", f"round.{r}.loss.cross_entropy", labelled)
-    # A difference of two entropies may be far smaller than both: their size sets the rounding.
+    # A difference of two entropies may be much smaller than both: their magnitude determines the rounding error.
     comparison.check(f"losses of round {r}", f"round.{r}.loss.information", information, floor=size.max().item())
 
 

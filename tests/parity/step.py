@@ -63,7 +63,7 @@ def training_step(dump, comparison, config, step, sources, discriminator, optimi
 
     phi_l, phi_u, supervised = [], [], 0.0
     for j, source in enumerate(sources):
-        # The order matters: each pass moves the running statistics.
+        # The order matters: each pass updates the running statistics.
         phi_mix = source.features(x_mix, read_masks(dump, comparison, step, j, source, "mix"))
         phi_l.append(source.features(x_l, read_masks(dump, comparison, step, j, source, "l")))
         phi_u.append(source.features(x_u, read_masks(dump, comparison, step, j, source, "u")))
@@ -73,7 +73,8 @@ def training_step(dump, comparison, config, step, sources, discriminator, optimi
         im, marginal = information_maximisation(z_l)
         supervised = supervised + config["lambda_ce"] * ce + config["lambda_im"] * im
         comparison.check(f"step {step} losses", f"{at}.loss.ce.{j}", ce.detach())
-        # IM is a difference of two entropies and may be far smaller than both: their size sets the rounding.
+        # IM is a difference of two entropies and may be much smaller than both: their magnitude determines the rounding
+        # error.
         comparison.check(f"step {step} losses", f"{at}.loss.im.{j}", im.detach(), floor=marginal.item())
 
     joint_l, joint_u = torch.cat(phi_l, 1), torch.cat(phi_u, 1)
@@ -84,7 +85,7 @@ def training_step(dump, comparison, config, step, sources, discriminator, optimi
     discriminator_optimiser.step()
     comparison.check(f"step {step} losses", f"{at}.loss.discriminator", discriminator_loss.detach())
 
-    discriminator.requires_grad_(False)  # from here on the gradient goes to the features only
+    discriminator.requires_grad_(False)  # from here on only the features get a gradient
     adversarial = alignment(discriminator(joint_l), discriminator(joint_u), 0.0)
     optimiser.zero_grad()
     (supervised + config["lambda_adv"] * adversarial).backward()
@@ -99,7 +100,7 @@ def training_step(dump, comparison, config, step, sources, discriminator, optimi
         for key, tensor in source.state_dict().items():
             comparison.check(f"step {step} after {j}", f"{at}.after.source.{j}.{key}", tensor.clone())
     for key, tensor in discriminator.state_dict().items():
-        # The gradient of the last bias is half the difference of two means below 1, and as small as the two are equal.
+        # The gradient of the last bias is half the difference of two means below 1, and vanishes if they are equal.
         floor = 0.5 * config["discriminator_lr"] if key == "2.bias" else 0.0
         comparison.check(f"step {step} after adversary", f"{at}.after.adversary.{key}", tensor.clone(), floor)
 

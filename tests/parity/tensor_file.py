@@ -74,7 +74,7 @@ def write(path, tensors, metadata=None):
         header["__metadata__"] = dict(metadata)
     for name, tensor in tensors.items():
         array = np.asarray(tensor.detach().cpu().numpy() if torch.is_tensor(tensor) else tensor)
-        chunk = array.tobytes()  # C order, whatever the strides
+        chunk = array.tobytes()  # C order, for any strides
         header[name] = {
             "dtype": NAMES[array.dtype],
             "shape": list(array.shape),
@@ -83,7 +83,7 @@ def write(path, tensors, metadata=None):
         chunks.append(chunk)
         offset += len(chunk)
     text = json.dumps(header, separators=(",", ":")).encode("utf-8")
-    text += b" " * (-len(text) % 8)  # the data starts on a multiple of eight bytes
+    text += b" " * (-len(text) % 8)  # the data starts at a multiple of eight bytes
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
@@ -150,7 +150,7 @@ class Comparison:
                 continue
             compared += 1
             ratio = self._ratio(ours, theirs, floor, group_scale)
-            if not ratio <= worst:  # a NaN becomes the worst, too
+            if not ratio <= worst:  # NaN also counts as the worst
                 worst, worst_name = ratio, name
             if not ratio <= self.TOLERANCE:
                 self.fail(name, f"off by {ratio:.2e} of its scale, allowed {self.TOLERANCE:.0e}")

@@ -1,7 +1,7 @@
-// The program in a fork of the test process: as separate as a process of its own, without the half second that loading
+// Runs the program in a fork of the test process: as isolated as a new process, without the half second that loading
 // LibTorch takes.
 //
-// Only for arguments with which the program starts no further processes: those would run the test program.
+// Only for arguments with which the program starts no child processes: they would run the test program.
 #pragma once
 
 #include <fcntl.h>

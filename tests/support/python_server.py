@@ -18,7 +18,7 @@ def import_modules(modules):
     try:
         exec("import " + modules, {})
         return 0
-    except Exception:  # a module that is broken is as good as missing
+    except Exception:  # a broken module counts as missing
         return 1
 
 

@@ -22,7 +22,7 @@
 
 namespace tributary::test {
 
-// When to send which signal.
+// When to send which signal, and to which process.
 struct SignalPlan {
   int64_t after;  // number of changes to files and folders
   int signal;
