@@ -1,6 +1,6 @@
-"""MA's three steps (docs/method.md, MA) computed again with PyTorch: losses, gradients, singular vectors, Adam.
+"""Recomputes MA's three steps (docs/method.md, MA) with PyTorch: losses, gradients, singular vectors, Adam.
 
-The random draws (classes, z, dropout masks, start of the virtual adversary) come from the dump.
+The random draws (classes, z, dropout masks, initial perturbation of the virtual adversarial loss) come from the dump.
 """
 import json
 import os
@@ -31,7 +31,7 @@ def generate(g, labels, z):
 
 
 def singular_vectors(d, layers):
-    """One power iteration a layer."""
+    """One power iteration per layer."""
     for i in range(layers):
         matrix = d[f"{i}.weight"].detach().flatten(1)
         d[f"{i}.v"] = F.normalize(matrix.t() @ d[f"{i}.u"], dim=0)

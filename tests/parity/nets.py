@@ -1,7 +1,7 @@
-"""The digit nets of the source models, with dropout masks given from outside.
+"""The digit networks of the source models, with dropout masks as inputs.
 
-A training step draws random numbers in three places: lambda, the permutation and dropout. The first two are inputs of
-the step anyway; with the masks as inputs too, the whole step is a function that two programs can compute and compare.
+A training step draws random numbers for lambda, the permutation and dropout. The first two are inputs of the step
+anyway; with the masks as inputs too, the step is a deterministic function that two programs can compute and compare.
 A mask is already scaled: 0 or 1/(1-p).
 """
 import torch
@@ -10,10 +10,10 @@ from torch.nn import functional as F
 
 
 class Kinks:
-    """Counts the close calls of ReLU and maximum: where rounding may decide which way the gradient goes.
+    """Counts near-ties of ReLU and maximum, where rounding may decide which way the gradient flows.
 
-    One value on the other side of a kink changes the gradients behind it by 1e-3 and more. That is no mistake of either
-    program, but it makes a comparison at 1e-5 worthless, so it has to be known.
+    One value on the other side of a kink changes the gradients behind it by 1e-3 and more. Neither program is wrong
+    then, but a comparison at 1e-5 is meaningless, so the script must know.
     """
 
     MARGIN = 1e-6

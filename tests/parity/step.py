@@ -1,14 +1,15 @@
-"""Recomputes consecutive adaptation training steps dumped by Tributary with plain PyTorch, and compares everything.
+"""Recomputes consecutive training steps dumped by Tributary with plain PyTorch, and compares everything.
 
     /usr/bin/python3 tests/parity/step.py DUMP.safetensors [--float64]
 
-Only the state before the first step and each step's batches, lambda, permutation, learning rates and dropout masks are
-taken from the dump. Losses, gradients, parameters, BatchNorm statistics and the discriminator are our own from then on:
-the second step starts where our first one ended, so that momentum is compared, too. Status 0 when all is equal, else 1.
+Only the state before the first step and the batches, lambda, permutation, learning rates and dropout masks of each
+step come from the dump. Losses, gradients, parameters, BatchNorm statistics and the discriminator are recomputed: the
+second step starts from our result of the first one, so that momentum is compared, too. Exits with 0 if everything
+matches, else with 1.
 
---float64 computes our side in double, as it is for a dump in double. Dump small batches: the more activations, the
-likelier one of them lies on another side of a ReLU's kink in two programs that are both right. The script says how many
-come close. Two programs that both compute in double do not suffer from it.
+--float64 computes in double precision, for a dump in double precision. Dump small batches: with more activations it is
+more likely that one of them is on different sides of a ReLU's kink in two correct programs. The script prints the
+number of near-ties. In double precision this does not happen.
 """
 import argparse
 import json
@@ -29,7 +30,7 @@ def entropy(p):
 
 
 def information_maximisation(z):
-    """-> (IM, Hbar): the mean entropy of the rows less the entropy of their mean, and the latter."""
+    """Returns IM and Hbar: the mean entropy of the rows minus the entropy of their mean, and the latter."""
     p = F.softmax(z, dim=1)
     marginal = entropy(p.mean(0))
     return entropy(p).mean() - marginal, marginal
@@ -106,7 +107,7 @@ def training_step(dump, comparison, config, step, sources, discriminator, optimi
 
 
 def check_frozen(dump, comparison, config):
-    """The classifiers must come out of training bit for bit as they went in."""
+    """The classifiers must be bit-identical before and after training."""
     for step in range(config["steps"]):
         for j in range(len(config["sources"])):
             for key in ("weight_v", "weight_g", "bias"):

@@ -225,8 +225,8 @@ TEST(Ma, RejectsUnsupportedSampleSpaces) {
   images.names = {"a", "b"};
   images.pixels.resize(static_cast<size_t>(2 * images.picture_bytes()));
   const auto ma = test::configured(ma_method(), "ma_space = 'image'", test::quick(1));
-  Observer nobody;
-  EXPECT_THAT(test::message_of<InputError>([&] { ma->adapt(ensemble, images, nobody); }), HasSubstr("use feature"));
+  Observer observer;
+  EXPECT_THAT(test::message_of<InputError>([&] { ma->adapt(ensemble, images, observer); }), HasSubstr("use --ma-space feature"));
 }
 
 }  // namespace
