@@ -99,17 +99,18 @@ TEST_F(ShardsJourney, InterruptedPackingLeavesAllOrNothing) {
     for (const int64_t after : {int64_t{1}, changes / 2, changes - 2, changes - 1}) {
       SCOPED_TRACE(std::to_string(signal) + " after " + std::to_string(after) + " of " + std::to_string(changes));
       const test::ProcessResult result =
-          test::run_watched(folder_.path(), command + "cut/out", test::SignalPlan{after, signal});
+          test::run_watched(folder_.path(), command + "interrupted/out", test::SignalPlan{after, signal});
       EXPECT_TRUE(result.code == 0 || result.code == 128 + signal) << result.code << result.err;
-      if (fs::exists(folder_ / "cut/out")) {
-        EXPECT_EQ(content(folder_ / "cut/out"), whole);
+      if (fs::exists(folder_ / "interrupted/out")) {
+        EXPECT_EQ(content(folder_ / "interrupted/out"), whole);
       } else if (signal == SIGTERM) {
-        EXPECT_FALSE(fs::exists(folder_ / "cut"));
+        EXPECT_FALSE(fs::exists(folder_ / "interrupted"));
       }
-      if (!fs::exists(folder_ / "cut/out")) expect_success(command + "cut/out");
-      EXPECT_EQ(content(folder_ / "cut/out"), whole);
-      EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "cut"), {}), 1) << "leftovers of the killed process";
-      fs::remove_all(folder_ / "cut");
+      if (!fs::exists(folder_ / "interrupted/out")) expect_success(command + "interrupted/out");
+      EXPECT_EQ(content(folder_ / "interrupted/out"), whole);
+      EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "interrupted"), {}), 1)
+          << "leftovers of the killed process";
+      fs::remove_all(folder_ / "interrupted");
     }
 }
 

@@ -128,14 +128,14 @@ TEST(Heartbeat, CheckThrowsInTheMainThread) {
     try {
       heartbeat.check(600);
     } catch (const LostPeer& lost) {
-      if (!lost.quiet()) fmt::print(stderr, "tributary: told: {}\n", lost.what());
+      if (!lost.quiet()) fmt::print(stderr, "tributary: reported: {}\n", lost.what());
       return static_cast<int>(kWorkError);
     }
     return 0;
   });
   team.wait_until_ready();
   team[1].signal(SIGKILL);
-  team.expect_exit_naming(1, HasSubstr("told: rank 1 on "), 10);
+  team.expect_exit_naming(1, HasSubstr("reported: rank 1 on "), 10);
 }
 
 TEST(Heartbeat, ForwardsTheErrorOfAFailedRank) {

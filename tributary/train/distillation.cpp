@@ -94,7 +94,7 @@ class DistillationTask : public TrainingTask {
     return combine(at::stack(logits), mixture_);
   }
 
-  // Rows of the batch that this process reads: those that the student and the teachers process locally.
+  // The rows of a batch that this process must read for the student and the teachers; undefined: all.
   Tensor needed(int64_t rows) const {
     const Tensor own = needed_rows({&student_, 1}, rows);
     return labels_of_set_.defined() || needed_rows(teachers_.sources, rows).defined() ? own : Tensor();

@@ -74,7 +74,7 @@ std::vector<Outputs> pass_over(std::span<SourceModel> sources, const DeviceImage
     consensus.emplace(*comm);
     for (const SourceModel& source : sources) broadcast_state(*comm, source.state());
   }
-  // Ranks that shard the rows process that many batches at once.
+  // Ranks that shard the rows process one batch each at a time.
   const int64_t batch = evaluation_batch(images);
   const bool divided = comm && outputs.own_rows(comm->size()).count() < comm->size();
   const int64_t stride = divided ? batch * comm->size() : batch;

@@ -127,19 +127,19 @@ class MaRouting : public ::testing::TestWithParam<MaSpace> {
 TEST_P(MaRouting, EveryStepUpdatesOnlyItsNetwork) {
   const Parts first = parts();
   const Tensor real = step_->begin(pixels_, target_);
-  const NamedTensors begun = copy_of(source_.state());  // the backbone's statistics change if real samples are features
+  const NamedTensors initial = copy_of(source_.state());  // begin() may update backbone statistics
   step_->step_discriminator(step_->discriminator_slopes(real, step_->draw(6, draws_)));
   Parts after = parts();
   EXPECT_FALSE(equal(after.discriminator, first.discriminator));
   EXPECT_TRUE(equal(after.generator, first.generator));
-  EXPECT_TRUE(equal(after.predictor, begun));
+  EXPECT_TRUE(equal(after.predictor, initial));
 
   Parts before = after;
   step_->step_generator(step_->generator_slopes(step_->draw(6, draws_)));
   after = parts();
   EXPECT_TRUE(equal(after.discriminator, before.discriminator));
   EXPECT_FALSE(equal(after.generator, before.generator));
-  EXPECT_TRUE(equal(after.predictor, begun));
+  EXPECT_TRUE(equal(after.predictor, initial));
 
   before = after;
   const MaSlopes slopes =
@@ -226,7 +226,8 @@ TEST(Ma, RejectsUnsupportedSampleSpaces) {
   images.pixels.resize(static_cast<size_t>(2 * images.picture_bytes()));
   const auto ma = test::configured(ma_method(), "ma_space = 'image'", test::quick(1));
   Observer observer;
-  EXPECT_THAT(test::message_of<InputError>([&] { ma->adapt(ensemble, images, observer); }), HasSubstr("use --ma-space feature"));
+  EXPECT_THAT(test::message_of<InputError>([&] { ma->adapt(ensemble, images, observer); }),
+              HasSubstr("use --ma-space feature"));
 }
 
 }  // namespace

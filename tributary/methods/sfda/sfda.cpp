@@ -136,7 +136,7 @@ class SfdaLearner : public Learner {
  private:
   LayeredSource& own() { return *source_.layered(); }
 
-  // Builds it from unaugmented pictures, in evaluation mode.
+  // Calls `look` on batches of unaugmented pictures, in evaluation mode.
   template <typename Look>
   void evaluation_sweep(Look look) {
     const int64_t size = evaluation_batch(images_);
@@ -147,8 +147,8 @@ class SfdaLearner : public Learner {
     }
   }
 
-  // As in the released code: from shuffled whole batches of augmented pictures, with batch statistics and dropout. This
-  // also updates the running statistics.
+  // Like the released code, calls `look` on shuffled full batches of augmented pictures, with batch statistics and
+  // dropout. This also updates the running statistics.
   template <typename Look>
   void training_sweep(uint64_t number, Look look) {
     const int64_t size = std::min(schedule_.batch, images_.size());
