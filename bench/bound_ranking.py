@@ -25,7 +25,7 @@ ESTIMATES = {
 
 
 def bound_of_run(options, target, seed):
-    """The rounds of one adaptation with the terms of the bound and the error."""
+    """Returns the rounds of one adaptation with the terms of the bound and the error."""
     data = options.work / "data" / target / "train-images.idx"
     run = options.work / "bound" / f"{target}-seed{seed}"
     sources = [part for source in DOMAINS if source != target

@@ -80,7 +80,7 @@ def main():
         write_shards(work / "target", 0, options.pictures)
         sources = []
         for seed in (0, 1):
-            # Numbers outside of the target set, so that sources have other pictures.
+            # Indices outside of the target set, so that sources have other pictures.
             begin = options.pictures + 2000 * seed
             write_shards(work / f"source-{seed}", begin, begin + 2000)
             sources += ["--source", str(work / f"{seed}.safetensors")]

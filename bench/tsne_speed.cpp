@@ -17,7 +17,7 @@ namespace {
 
 using namespace tributary;
 
-// As many clusters as Office-31 has classes, with unit variance around centres of unit variance.
+// The number of clusters is that of Office-31's classes, with unit variance around centres of unit variance.
 Tensor clusters(int64_t points, int64_t width) {
   constexpr int64_t kClusters = 31;
   Tensor centres = torch::empty({kClusters, width}), features = torch::empty({points, width});

@@ -16,7 +16,7 @@
 namespace tributary::cli {
 namespace {
 
-// The programs that run the jobs are no ranks, and see only the GPU of this process.
+// The child programs are not ranks, and see only the GPU of this process.
 void leave_process_group(torch::Device device) {
   clear_rank_environment();
   if (!device.is_cuda()) return;
@@ -38,7 +38,7 @@ class Bench : public Command {
   void declare(CLI::App& app) override {
     app.add_option(
            "what", what_,
-           "a table: digits (drawn here), digit-five, office-31, office-home, domainnet or a TOML file of one's own "
+           "a table: digits (drawn here), digit-five, office-31, office-home, domainnet or a TOML file with your own "
            "domains; or speed: pictures per second in decoding, evaluation and training, and the bound of each")
         ->required();
     common_.declare(table_);

@@ -44,7 +44,7 @@ nlohmann::json call_program(const std::vector<std::string>& arguments) {
   check_interrupt();
   const Finished finished = run_process(command);
   check_interrupt();
-  if (finished.code == kMemoryEnded) throw MemoryError(complaint_of(finished));
+  if (finished.code == kMemoryError) throw MemoryError(complaint_of(finished));
   if (finished.code != 0) throw WorkError(complaint_of(finished));
   return nlohmann::json::parse(finished.out);
 }

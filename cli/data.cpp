@@ -78,18 +78,18 @@ class Data : public Command {
     make->require_subcommand(1);
     CLI::App* digits = make->add_subcommand("digits", "Drawn digits in five domains, 32x32, ten classes");
     digits->add_option("out", out_, "folder to write to; new or empty")->required();
-    table_.integer("", "pictures", &pictures_, 1, 10000000, "pictures a domain for training");
-    table_.integer("", "test_pictures", &test_pictures_, 1, 10000000, "pictures a domain for testing");
-    table_.integer("", "seed", &seed_, 0, INT64_MAX, "seed of every random number");
+    table_.integer("", "pictures", &pictures_, 1, 10000000, "training pictures per domain");
+    table_.integer("", "test_pictures", &test_pictures_, 1, 10000000, "test pictures per domain");
+    table_.integer("", "seed", &seed_, 0, INT64_MAX, "random seed");
     table_.choice("", "format", &format_, {{"idx", DigitFormat::kIdx}, {"png", DigitFormat::kPng}},
-                  "an IDX pair a part, or class folders of PNG files");
+                  "one pair of IDX files per split, or class folders of PNG files");
     table_.add_to(*digits);
-    check_ = app.add_subcommand("check", "Say what of a benchmark is there, what is missing and what to do");
+    check_ = app.add_subcommand("check", "Check which parts of a benchmark are present, and say how to get the rest");
     check_
         ->add_option("name", benchmark_,
                      fmt::format("{}, or a .toml file of your own domains", fmt::join(benchmark_names(), ", ")))
         ->required();
-    check_->add_option("folder", folder_, "where its domains are; a .toml file says so itself");
+    check_->add_option("folder", folder_, "folder of its domains; not needed for a .toml file");
     check_table_.flag("", "json", &json_, "print the result as JSON").transient();
     check_table_.add_to(*check_);
     pack_.declare(app);
@@ -115,7 +115,8 @@ class Data : public Command {
     check_table_.apply_flags();
     const Benchmark chosen = benchmark(benchmark_);
     const bool own = chosen.layout == Layout::kPaths;
-    if (own && !folder_.empty()) input_error("{} says itself where its domains are; leave out {}", benchmark_, folder_);
+    if (own && !folder_.empty())
+      input_error("{} already names the folders of its domains; leave out {}", benchmark_, folder_);
     if (!own && folder_.empty())
       input_error("name the folder of {} too: tributary data check {} FOLDER", chosen.title, chosen.name);
     const std::vector<DomainCheck> checks = check_domains(chosen, folder_);
@@ -135,7 +136,7 @@ class Data : public Command {
     table_.apply_flags();
     std::error_code error;
     if (fs::exists(out_, error) && !is_empty_folder(out_))
-      input_error("{} is already there and not an empty folder; give another place", out_);
+      input_error("{} already exists and is not an empty folder; choose another", out_);
     require_writable_target(out_);
     for (const std::string& domain : digit_domain_names()) {
       const std::string folder = out_ + "/" + domain;

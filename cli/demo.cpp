@@ -40,11 +40,11 @@ class Demo : public Command {
     }
     std::cout << fmt::format(
         "\nAccuracy in % on {} unseen test pictures of the target, after the last of {} rounds of {} inner epoch{} "
-        "({}, {} pictures a domain;\nthe paper trains longer: 20 rounds of 3). The target's labels were used for this "
-        "table and nowhere else{}.\n\n{}\n{} in all.\n",
+        "({}, {} pictures per domain;\nthe paper trains longer: 20 rounds of 3). The target's labels were used only "
+        "for this table{}.\n\n{}\n{} in total.\n",
         thousands(options_.pictures), options_.adapt.rounds, options_.adapt.inner_epochs,
         options_.adapt.inner_epochs == 1 ? "" : "s", options_.architecture, thousands(options_.pictures),
-        options_.oracle ? " but in the oracle, which chooses what to train on with them" : "",
+        options_.oracle ? " and for the oracle, which selects its training samples with them" : "",
         demo_table(result, markdown_), duration(result.seconds));
   }
 

@@ -39,7 +39,7 @@ json to_json(const DistillationRunResult& result) {
 class Distill : public Command {
  public:
   std::string name() const override { return "distill"; }
-  std::string summary() const override { return "Train one network to do what an adapted mixture does"; }
+  std::string summary() const override { return "Distil an adapted mixture into one network"; }
   std::string example() const override { return "tributary distill runs/photos --architecture resnet18"; }
 
   void declare(CLI::App& app) override {

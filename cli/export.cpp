@@ -23,7 +23,7 @@ struct Format {
 class Export : public Command {
  public:
   std::string name() const override { return "export"; }
-  std::string summary() const override { return "Write a model as one file that runs elsewhere"; }
+  std::string summary() const override { return "Export a model to one file for other programs"; }
   std::string example() const override { return "tributary export runs/photos --onnx photos.onnx"; }
 
   void declare(CLI::App& app) override {
@@ -93,7 +93,7 @@ class Export : public Command {
       return;
     std::cerr << fmt::format(
         "tributary export: {} has its strides in the first 1x1 convolutions; torchvision's network has them in the 3x3 "
-        "and needs to be changed before it computes the same\n",
+        "and must be changed to give the same results\n",
         formats_[kStateDict].path);
   }
 

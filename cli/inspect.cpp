@@ -57,8 +57,8 @@ json inspect_model(const std::string& path, const SafetensorsFile& raw, const Im
   return result;
 }
 
-// Weights from elsewhere: the tensors, and how they fit one of our networks. The file is read as data; none of its code
-// runs.
+// Weights of other programs: the tensors, and how they match one of our networks. The file is read as data; none of its
+// code runs.
 json inspect_checkpoint(const std::string& path, const ImportOptions& options) {
   json result = {{"file", path}, {"kind", "state_dict"}, {"tensors", json::array()}, {"ignored", json::array()}};
   const auto add_files = [&](const std::vector<TensorFile>& files) {
@@ -90,7 +90,7 @@ json inspect_script(const std::string& path, const ImportOptions& options) {
     return {{"file", path},
             {"format", "torchscript"},
             {"kind", "code"},
-            {"unknown", path + " is code; say --trust to load it"}};
+            {"unknown", path + " is code; add --trust to load it"}};
   Ensemble ensemble;
   ensemble.sources.push_back(import_script(path, options));
   json result = model_facts(path, "torchscript", "code", ensemble);
@@ -113,7 +113,7 @@ json inspect_any(const std::string& path, const ImportOptions& options) {
 class Inspect : public Command {
  public:
   std::string name() const override { return "inspect"; }
-  std::string summary() const override { return "Say what a model file holds"; }
+  std::string summary() const override { return "Show the contents of a model file"; }
   std::string example() const override { return "tributary inspect webcam.pth"; }
 
   void declare(CLI::App& app) override {

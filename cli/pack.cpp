@@ -14,15 +14,14 @@ void Pack::declare(CLI::App& data) {
   action_ = data.add_subcommand("pack", "Write pictures to tar shards, in the layout of WebDataset");
   table_.text("", "data", &data_path_, "pictures: a folder, a list file, NAME-images.idx, a .mat file or shards")
       .metavar("DATA");
-  table_.text("", "out", &out_, "folder to write to, which gives the shards their name; new or empty")
-      .metavar("FOLDER");
+  table_.text("", "out", &out_, "folder to write to, new or empty; shards are named after it").metavar("FOLDER");
   table_
       .integer("", "size", &options_.size, 0, 4096,
-               "pixels of the shorter side; smaller pictures stay as they are, and with 0 all of them")
+               "resize the shorter side to this many pixels; smaller pictures are not enlarged; 0 keeps all sizes")
       .metavar("PIXELS");
   table_.choice("", "format", &options_.format, {{"jpeg", PackFormat::kJpeg}, {"raw", PackFormat::kRaw}},
-                "jpeg takes over the files of pictures that need no resizing; raw writes plain pixels (PPM)");
-  table_.integer("", "quality", &quality_, 1, 100, "quality of the JPEGs that are written anew").metavar("NUMBER");
+                "jpeg copies the files of pictures that need no resizing; raw writes uncompressed pixels (PPM)");
+  table_.integer("", "quality", &quality_, 1, 100, "quality of re-encoded JPEGs").metavar("NUMBER");
   table_.integer("", "shard_megabytes", &shard_megabytes_, 1, 1000000, "size of a shard, in MiB");
   table_.flag("", "labels", &labels_, "write the classes too; the pictures must have labels");
   table_.text("", "root", &root_, "base folder of relative paths in a list file").metavar("FOLDER");

@@ -15,7 +15,7 @@ namespace {
 class Predict : public Command {
  public:
   std::string name() const override { return "predict"; }
-  std::string summary() const override { return "Say what is on pictures"; }
+  std::string summary() const override { return "Classify pictures"; }
   std::string example() const override {
     return "tributary predict runs/photos --data more-photos/ --out predictions.csv";
   }

@@ -46,15 +46,15 @@ int run(cli::Command& command) {
     command.session()->fail(lost.what());
     return lost.quiet() ? exit_code_for_lost_peer() : complain(command.name(), lost.what(), exit_code_for_lost_peer());
   } catch (const InputError& error) {
-    return fail(command, error.what(), kBadInput);
+    return fail(command, error.what(), kInputError);
   } catch (const MemoryError& error) {
-    return fail(command, error.what(), kMemoryEnded);
+    return fail(command, error.what(), kMemoryError);
   } catch (const std::bad_alloc&) {
-    return fail(command, "out of memory; use fewer or smaller pictures", kMemoryEnded);
+    return fail(command, "out of memory; use fewer or smaller pictures", kMemoryError);
   } catch (const std::exception& error) {
     if (is_out_of_gpu_memory(error))
-      return fail(command, "out of GPU memory; use a smaller --batch, or free memory of other programs", kMemoryEnded);
-    return fail(command, first_line(error.what()), kWorkEnded);
+      return fail(command, "out of GPU memory; use a smaller --batch, or free memory of other programs", kMemoryError);
+    return fail(command, first_line(error.what()), kWorkError);
   }
 }
 
@@ -109,7 +109,7 @@ int run_program(int argc, char** argv) {
   }
   const CLI::App* reference = app.add_subcommand("options", "Print the reference of all options as Markdown");
   if (const std::string word = unknown_command(app, argc, argv); !word.empty())
-    return complain("", fmt::format("there is no command '{}'; see: tributary --help", printable(word)), kBadInput);
+    return complain("", fmt::format("there is no command '{}'; see: tributary --help", printable(word)), kInputError);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -118,14 +118,14 @@ int run_program(int argc, char** argv) {
     for (const CLI::App* sub : app.get_subcommands()) who = sub->get_name();
     return complain(who,
                     fmt::format("{}; see: tributary {}{}--help", first_line(error.what()), who, who.empty() ? "" : " "),
-                    kBadInput);
+                    kInputError);
   } catch (const InputError& error) {
-    return complain("", error.what(), kBadInput);
+    return complain("", error.what(), kInputError);
   }
   if (reference->parsed()) return print_reference(commands);
   for (auto& command : commands)
     if (app.got_subcommand(command->name())) return run(*command);
-  return kBadInput;
+  return kInputError;
 }
 
 }  // namespace tributary::cli

@@ -16,22 +16,22 @@ namespace {
 class Report : public Command {
  public:
   std::string name() const override { return "report"; }
-  std::string summary() const override { return "Show what happened in a run: one page that works offline"; }
+  std::string summary() const override { return "Write a report of a run: one page that works offline"; }
   std::string example() const override { return "tributary report runs/photos --labels labelled-photos/"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("run", run_, "folder of a run, finished or not")->required();
+    app.add_option("run", run_, "run folder, finished or not")->required();
     common_.declare(table_);
     table_
         .text("", "labels", &labels_,
-              "the target's pictures with labels, to show what was right; the adaptation never saw them")
+              "labelled target pictures, to show which predictions are right; the adaptation never sees them")
         .metavar("DATA");
     table_.text("", "out", &out_, "file to write; report.html or the figure's name in the run's folder if not given")
         .metavar("FILE");
     table_.text("", "figure", &figure_,
                 "write a figure of the paper instead, as OUT.svg and OUT.png: tsne, the confident and unconfident "
                 "features with true and pseudo-labels");
-    table_.flag("", "pictures", &pictures_, "show pictures of the target set, which are read again for that");
+    table_.flag("", "pictures", &pictures_, "include thumbnails of target pictures; reads the target set again");
     tributary::declare(table_, options_);
     data_.declare(table_);
     table_.add_to(app);

@@ -1,4 +1,4 @@
-// Prints the news of a run on standard error.
+// Prints the progress and messages of a run on standard error.
 #pragma once
 
 #include <string>

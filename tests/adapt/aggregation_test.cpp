@@ -29,19 +29,19 @@ INSTANTIATE_TEST_SUITE_P(EveryMixture, WeightGradient,
                                            std::pair(MixtureSpace::kLogits, WeightScale::kFixed),
                                            std::pair(MixtureSpace::kProbabilities, WeightScale::kFree)));
 
-TEST(Aggregation, StartsUniformOrNormalByItsOption) {
+TEST(Aggregation, StartsUniformOrNormal) {
   EXPECT_TENSOR_NEAR(initial_weights(4, WeightStart::kUniform, Random(1)), torch::full({4}, 0.25), 0);
   const Tensor normal = initial_weights(4, WeightStart::kNormal, Random(1));
   EXPECT_TENSOR_EQ(normal, initial_weights(4, WeightStart::kNormal, Random(1)));
   EXPECT_GT(test::distance(normal, initial_weights(4, WeightStart::kNormal, Random(2))), 0.1);
 }
 
-TEST(Aggregation, NormalisedWeightsUseTheSizeOfTheRawOnes) {
+TEST(Aggregation, NormalisedWeightsUseTheMagnitudeOfTheRawOnes) {
   EXPECT_TENSOR_NEAR(normalised_weights(torch::tensor({-1.0, 3.0})), torch::tensor({0.25, 0.75}), 1e-5);
 }
 
 TEST(Aggregation, LowersTheLossAndTrustsTheInformativeSource) {
-  // The first source is certain and diverse, the second says the same of everything.
+  // The first source is certain and diverse, the second predicts the same for every sample.
   Tensor logits = torch::zeros({2, 50, 5});
   for (int64_t i = 0; i < 50; ++i) logits[0][i][i % 5] = 3;
   logits[1].select(1, 0) = 1;
@@ -54,9 +54,9 @@ TEST(Aggregation, LowersTheLossAndTrustsTheInformativeSource) {
   EXPECT_GT(end[0].item<double>(), 3 * end[1].abs().item<double>());
 }
 
-// Both ways of taking the 2,000 steps; the third source contradicts the first, and its weight ends
-// near zero, where |w| has a kink.
-TEST(Aggregation, TheLoopOverNumbersTakesTheStepsOfTheTensorOperations) {
+// Both implementations of the 2,000 steps. The third source contradicts the first, and its weight ends near zero, where
+// |w| has a kink.
+TEST(Aggregation, ScalarLoopMatchesTensorOperations) {
   for (const int64_t samples : {40, 700}) {
     Tensor logits = 2 * test::normals({4, samples, 5}, 3);
     logits[0] += 2 * logits[1];
@@ -70,7 +70,7 @@ TEST(Aggregation, TheLoopOverNumbersTakesTheStepsOfTheTensorOperations) {
   }
 }
 
-TEST(Aggregation, InTheSpaceOfProbabilitiesCollapsesToOneSource) {
+TEST(Aggregation, CollapsesToOneSourceInProbabilitySpace) {
   // The loss is concave along the simplex.
   AggregationOptions options;
   options.space = MixtureSpace::kProbabilities;
@@ -79,13 +79,13 @@ TEST(Aggregation, InTheSpaceOfProbabilitiesCollapsesToOneSource) {
   EXPECT_GT(normalised_weights(weights).max().item<double>(), 0.9);
 }
 
-TEST(Aggregation, LeavesTheWeightsAloneWhenNotToLearn) {
+TEST(Aggregation, KeepsTheWeightsIfLearningIsOff) {
   AggregationOptions options;
   options.learn = false;
   EXPECT_TENSOR_EQ(optimise_weights(some_logits(), torch::full({3}, 1.f / 3), options), torch::full({3}, 1.f / 3));
 }
 
-TEST(Aggregation, HeldScaleSumsToTheNumberOfSources) {
+TEST(Aggregation, FixedScaleSumsToTheNumberOfSources) {
   const Mixture mixture = weighted_mixture(torch::tensor({0.1, 0.2, 0.1}), MixtureSpace::kLogits, WeightScale::kFixed);
   EXPECT_NEAR(mixture.weights.sum().item<double>(), 3, 1e-3);
 }

@@ -29,7 +29,7 @@ struct Gradients {
   std::vector<Tensor> confident, unconfident;
 };
 
-// Gradients by autograd through the joint features of d at its present parameters: of L_adv, or of d's own loss.
+// Autograd gradients through the joint features, for the current parameters of d: of L_adv, or of d's own loss.
 Gradients autograd_gradients(const Adversary& adversary, bool of_discriminator) {
   const Features features = some_features();
   const Tensor a_l = adversary.logit(at::cat(features.confident, 1));
@@ -44,8 +44,8 @@ Gradients autograd_gradients(const Adversary& adversary, bool of_discriminator) 
   return gradients;
 }
 
-TEST(Alignment, GivesEverySourceTheGradientOfTheLossOnce) {
-  // By default the features meet the updated d.
+TEST(Alignment, GivesEverySourceTheGradientOnce) {
+  // By default the features see the updated d.
   Adversary adversary(kSources * kWidth, {}, Random(5));
   const Features features = some_features();
   const AlignmentStep step = adversary.step(features.confident, features.unconfident);
@@ -58,7 +58,7 @@ TEST(Alignment, GivesEverySourceTheGradientOfTheLossOnce) {
   }
 }
 
-TEST(Alignment, OfTheReleasedCodeGivesSourceJTheLossOftenerAndLeaksTheDiscriminators) {
+TEST(Alignment, ReleasedCodeRepeatsTheLossAndLeaksTheDiscriminators) {
   // (m - j) grad L_adv + grad L_inv, all at the old d.
   AlignmentOptions options;
   options.alternation = Alternation::kSimultaneous;
@@ -76,7 +76,7 @@ TEST(Alignment, OfTheReleasedCodeGivesSourceJTheLossOftenerAndLeaksTheDiscrimina
   }
 }
 
-TEST(Alignment, CopiesCountOnceEveryOrDescending) {
+TEST(Alignment, CopiesAreOneAllOrDescending) {
   EXPECT_EQ(adversarial_copies(AdversarialCopies::kOnce, 2, 3), 1);
   EXPECT_EQ(adversarial_copies(AdversarialCopies::kEvery, 2, 3), 3);
   EXPECT_EQ(adversarial_copies(AdversarialCopies::kDescending, 0, 3), 3);
@@ -94,7 +94,7 @@ TEST(Alignment, DiscriminatorLearnsToTellTheSetsApart) {
   EXPECT_LT(adversary.step(confident, unconfident).discriminator_loss.item<double>(), first / 2);
 }
 
-TEST(Alignment, MinimaxTakesMinusTheDiscriminatorsLoss) {
+TEST(Alignment, MinimaxNegatesTheDiscriminatorsLoss) {
   AlignmentOptions options;
   options.objective = FeatureObjective::kMinimax;
   options.alternation = Alternation::kSimultaneous;
@@ -104,8 +104,8 @@ TEST(Alignment, MinimaxTakesMinusTheDiscriminatorsLoss) {
   EXPECT_EQ(step.adversarial_loss.item<double>(), -step.discriminator_loss.item<double>());
 }
 
-TEST(Alignment, WithADoubleSigmoidTheLossStaysInItsNarrowBand) {
-  // Row A1: 0.5 (l + u) with logits in [0, 1] lies within [0.313, 1.313] plus ln 2 sides.
+TEST(Alignment, DoubleSigmoidBoundsTheLoss) {
+  // Choice A1: 0.5 (l + u) with logits in [0, 1] lies within [0.313, 1.313], which bounds the loss.
   AlignmentOptions options;
   options.output = DiscriminatorOutput::kDoubleSigmoid;
   Adversary adversary(kWidth, options, Random(5));

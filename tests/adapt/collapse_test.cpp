@@ -31,25 +31,25 @@ TEST(Collapse, ScoresHaveKnownValues) {
   EXPECT_NEAR(unsure.trust, 0.2, 1e-6);
 }
 
-TEST(Collapse, AClassOfAHandfulOfPicturesDoesNotCount) {
+TEST(Collapse, IgnoresClassesWithFewPictures) {
   std::vector<int64_t> labels(1000, 0);
-  labels[0] = 1;  // a thousandth, and a tenth of a fair share of four classes is a fortieth
+  labels[0] = 1;  // 1 of 1,000, below the threshold of a fortieth (a tenth of a fair share of four classes)
   EXPECT_EQ(label_free_scores(certain(labels, 4), Tensor(), 1).classes, 1);
 }
 
-TEST(Collapse, ASoundAdaptationIsNotSuspected) {
+TEST(Collapse, AcceptsAHealthyAdaptation) {
   const LabelFreeScores before{10, 1.5, 2.25, 0.4}, after{9, 0.1, 2.1, 0.7};
   EXPECT_THAT(signs_of_collapse(before, after, 3), IsEmpty());
-  EXPECT_THAT(signs_of_collapse({2, 0.6, 0.69, 1}, {2, 0.1, 0.6, 1}, 1), IsEmpty()) << "one source is all there is";
+  EXPECT_THAT(signs_of_collapse({2, 0.6, 0.69, 1}, {2, 0.1, 0.6, 1}, 1), IsEmpty()) << "there is only one source";
 }
 
-TEST(Collapse, EachSignIsNamed) {
+TEST(Collapse, ReportsEachSign) {
   const LabelFreeScores before{10, 1.5, 2.2, 0.4};
   EXPECT_THAT(signs_of_collapse(before, {5, 0.1, 2.0, 0.5}, 3), ElementsAre(HasSubstr("only 5 of 10 classes")));
   EXPECT_THAT(signs_of_collapse(before, {10, 0.1, 2.0, 0.995}, 3), ElementsAre(HasSubstr("one source")));
   EXPECT_THAT(signs_of_collapse(before, {10, 0.1, 1.6, 0.5}, 3), ElementsAre(HasSubstr("fell from 2.20 to 1.60")));
   EXPECT_THAT(signs_of_collapse({2, 0.6, 0.69, 0.5}, {1, 0.6, 0.55, 0.5}, 2), IsEmpty())
-      << "a set may be of one class of two";
+      << "a set may contain one of two classes";
   EXPECT_EQ(signs_of_collapse(before, {1, 0.0, 0.0, 1.0}, 3).size(), 3u);
 }
 

@@ -12,18 +12,18 @@ double loss_at(double share) {
   return information_loss(share * kFirst + (1 - share) * kSecond, 0, 0).item<double>();
 }
 
-TEST(Information, OfTwoOpposedSourcesVanishesInTheMiddleAndIsLowestAtTheEnds) {
+TEST(Information, OfTwoOpposedSourcesIsZeroAtEqualWeights) {
   EXPECT_NEAR(loss_at(0.5), 0, 1e-12);
   EXPECT_NEAR(loss_at(1), -0.368064, 1e-6);
   EXPECT_NEAR(loss_at(0), -0.368064, 1e-6);
   EXPECT_LE(loss_at(0.25) + loss_at(0.75), 2 * loss_at(0.5));
 }
 
-TEST(Information, OfCertainAndDiversePredictionsIsMinusTheLogarithmOfTheClasses) {
+TEST(Information, OfCertainAndDiversePredictionsIsMinusLogK) {
   EXPECT_NEAR(information_loss(torch::eye(10)).item<double>(), -std::log(10.0), 2e-4);
 }
 
-TEST(Information, WithoutEpsilonCountsAnImpossibleClassAsZero) {
+TEST(Information, AnImpossibleClassAddsZeroWithoutEpsilon) {
   EXPECT_EQ(entropy(torch::tensor({1.0, 0.0}), 0).item<double>(), 0);
 }
 

@@ -8,7 +8,7 @@ namespace {
 const Tensor kLabel = test::indices({0, 2, 1, 1});
 const Tensor kPermutation = test::indices({2, 0, 3, 1});
 
-TEST(Mixup, WithRatioOneIsTheCleanBatchAndItsCrossEntropy) {
+TEST(Mixup, RatioOneIsTheCleanBatch) {
   const Tensor x = test::normals({4, 3, 2, 2}, 1);
   const Tensor z = test::normals({4, 3}, 2);
   const Mixing mixing{torch::tensor(1.0f), kPermutation};

@@ -5,7 +5,7 @@
 namespace tributary {
 namespace {
 
-TEST(Prototypes, KernelsGiveTheKnownPosteriorOnALine) {
+TEST(Prototypes, KernelsGiveKnownPosteriors) {
   // phi = 0, prototypes 0 and 2.
   const Tensor phi = torch::zeros({1, 1});
   const Tensor eta = torch::tensor({0.f, 2.f}).view({2, 1});
@@ -22,7 +22,7 @@ TEST(Prototypes, AreMeansOverTheLabelledSamples) {
   EXPECT_TENSOR_NEAR(eta, torch::tensor({2.f, 10.f}).view({2, 1}), 1e-6);
 }
 
-TEST(Prototypes, OfAnEmptyClassAreTheWeightedMeanOrZero) {
+TEST(Prototypes, OfAnEmptyClassAreWeightedMeanOrZero) {
   const Tensor features = torch::tensor({1.f, 3.f}).view({2, 1});
   const Tensor probabilities = torch::tensor({0.5f, 0.25f, 0.5f, 0.75f}).view({2, 2});
   const Tensor label = test::indices({0, 0});
@@ -31,8 +31,8 @@ TEST(Prototypes, OfAnEmptyClassAreTheWeightedMeanOrZero) {
   EXPECT_EQ(class_prototypes(features, label, probabilities, EmptyClass::kZero)[1][0].item<double>(), 0);
 }
 
-TEST(Prototypes, SecondPassCorrectsAWrongLabelAndKeepsTheUnlabelledOut) {
-  // Two groups far apart; sample 2 sits in the first group but is labelled as the second.
+TEST(Prototypes, SecondPassCorrectsALabelAndIgnoresUnlabelledSamples) {
+  // Two distant clusters; sample 2 is in the first cluster but labelled as the second.
   const Tensor features = torch::tensor({0.f, 0.1f, 0.2f, 10.f, 10.1f, 50.f}).view({6, 1});
   const Tensor label = test::indices({0, 0, 1, 1, 1, -1});
   const Tensor probabilities = torch::full({6, 2}, 0.5);
@@ -40,7 +40,7 @@ TEST(Prototypes, SecondPassCorrectsAWrongLabelAndKeepsTheUnlabelledOut) {
   once.passes = 1;
   const Tensor q1 = refined_posterior(features, label, probabilities, once);
   const Tensor q2 = refined_posterior(features, label, probabilities, twice);
-  // Refined prototypes are 0.1 and 10.05; the unlabelled 50 has no say.
+  // Refined prototypes are 0.1 and 10.05; the unlabelled 50 is ignored.
   const Tensor eta = torch::tensor({0.1f, 10.05f}).view({2, 1});
   EXPECT_TENSOR_NEAR(q2, prototype_posterior(features, eta, twice), 1e-5);
   EXPECT_GT(q2[2][0].item<double>(), q1[2][0].item<double>());

@@ -5,14 +5,14 @@
 namespace tributary {
 namespace {
 
-TEST(ConfidentCount, GrowsAsInThePapersOwnExample) {
-  // D,W -> A of Office-31: 2,112 of 2,817 confident at the start, 20 rounds.
+TEST(ConfidentCount, MatchesThePaperOnOffice31) {
+  // D,W -> A of Office-31: 2,112 of 2,817 confident initially, 20 rounds.
   EXPECT_EQ(confident_count(2112, 2817, 1, 20), 2147);
   EXPECT_EQ(confident_count(2112, 2817, 2, 20), 2182);
   EXPECT_EQ(confident_count(2112, 2817, 20, 20), 2817);
 }
 
-TEST(ConfidentCount, OfTheReleasedCodeBeginsAtTheStartAndNeverTakesAll) {
+TEST(ConfidentCount, ReleasedCodeStartsAtN0AndNeverSelectsAll) {
   EXPECT_EQ(confident_count(2112, 2817, 1, 20, Growth::kCode), 2112);
   EXPECT_EQ(confident_count(2112, 2817, 2, 20, Growth::kCode), 2147);
   EXPECT_EQ(confident_count(2112, 2817, 20, 20, Growth::kCode), 2777);
@@ -25,7 +25,7 @@ TEST(InitialCount, ComparesWithAShareOfTheMeanConfidence) {
   EXPECT_EQ(initial_count(confidence, 0.5, Threshold::kAtLeast), 4);
 }
 
-TEST(Selection, TakesTheMostConfidentWithTheirLabels) {
+TEST(Selection, SelectsTheMostConfidentWithTheirLabels) {
   const Tensor score = torch::tensor({0.9f, 0.1f, 0.3f, 0.4f, 0.2f, 0.8f}).view({3, 2});
   const Selection selection = select_confident(score, 2);
   EXPECT_TENSOR_EQ(selection.confident, test::indices({0, 2}));
@@ -39,7 +39,7 @@ TEST(Selection, BreaksTiesByIndex) {
   EXPECT_TENSOR_EQ(selection.unconfident, torch::arange(600, 1000));
 }
 
-TEST(Selection, OfTheOracleTrustsExactlyWhatIsRight) {
+TEST(Selection, OracleSelectsExactlyTheRightLabels) {
   const Tensor score = torch::tensor({0.9f, 0.1f, 0.3f, 0.4f, 0.2f, 0.8f, 0.6f, 0.5f}).view({4, 2});
   const Selection selection = select_with_oracle(score, test::indices({1, 1, 1, 0}));
   EXPECT_TENSOR_EQ(selection.confident, test::indices({2, 3, 1}));

@@ -23,24 +23,24 @@ class RunFolderTest : public ::testing::Test {
 
 // After an out-of-memory error, the run is retried within the same process.
 TEST_F(RunFolderTest, RetryDiscardsTheMetricsOfTheFailedAttempt) {
-  folder_.begin();
+  folder_.start();
   add(0);
   add(1);
-  folder_.begin();
+  folder_.start();
   add(0);
   EXPECT_EQ(metrics(), "{\"round\":0}\n");
 }
 
 TEST_F(RunFolderTest, ResumesWithTheMetricsOfEarlierRounds) {
-  folder_.begin();
+  folder_.start();
   for (int64_t round = 0; round < 4; ++round) add(round);
-  folder_.begin(2);
+  folder_.start(2);
   add(2);
   EXPECT_EQ(metrics(), "{\"round\":0}\n{\"round\":1}\n{\"round\":2}\n");
 }
 
 TEST_F(RunFolderTest, IsFinishedAfterFinish) {
-  folder_.begin();
+  folder_.start();
   EXPECT_FALSE(RunFolder(folder_.path(), "seed = 1\n").finished());
   folder_.add_summary({{"accuracy", 0.5}});
   folder_.finish();
@@ -53,7 +53,7 @@ TEST_F(RunFolderTest, AcceptsFoldersWithLeftoversOfAKilledRun) {
   const test::TempDir killed;
   killed.write(".tributary-999999999-0.tmp", "seed");
   RunFolder folder(killed.path(), "seed = 1\n");
-  folder.begin();
+  folder.start();
   EXPECT_FALSE(std::filesystem::exists(killed / ".tributary-999999999-0.tmp"));
   killed.write("theirs", "x");
   std::filesystem::remove(killed / "config.toml");

@@ -34,14 +34,14 @@ struct Declared {
   OptionTable table;
 
   Declared() {
-    table.integer("", "seed", &settings.seed, 0, std::numeric_limits<int64_t>::max(), "the run's only randomness");
-    table.integer("adapt", "rounds", &settings.rounds, 1, 1000, "how often the labels are drawn anew");
+    table.integer("", "seed", &settings.seed, 0, std::numeric_limits<int64_t>::max(), "random seed");
+    table.integer("adapt", "rounds", &settings.rounds, 1, 1000, "rounds of labelling");
     table.number("adapt", "learning_rate", &settings.learning_rate, -1, 1, "step size");
     table.flag("adapt", "mixup", &settings.mixup, "mix pictures | labels (Eq. 11)");
     table.choice("adapt", "method", &settings.method,
-                 {{"selective", Method::kSelective}, {"shot", Method::kShot}, {"nrc", Method::kNrc}}, "which system");
-    table.text("run", "device", &settings.device, "where to compute");
-    table.texts("run", "source", &settings.source, "a source model, once for each");
+                 {{"selective", Method::kSelective}, {"shot", Method::kShot}, {"nrc", Method::kNrc}}, "method to use");
+    table.text("run", "device", &settings.device, "device to compute on");
+    table.texts("run", "source", &settings.source, "source model; repeatable");
     table.flag("run", "json", &settings.json, "print JSON").transient();
   }
 
@@ -88,7 +88,7 @@ TEST(Options, FlagsReachTheFields) {
   EXPECT_EQ(d.settings.seed, std::numeric_limits<int64_t>::max());
 }
 
-TEST(Options, NothingIsWrittenBeforeItIsApplied) {
+TEST(Options, FieldsAreUnchangedBeforeApply) {
   Declared d;
   d.parse({"--rounds", "7"});
   d.table.read_toml_text("adapt.method = 'shot'", "my.toml");
@@ -114,21 +114,21 @@ TEST(Options, FlagsWinOverToml) {
   EXPECT_FALSE(d.settings.mixup);
 }
 
-TEST(Options, NegativeNumbersAndEmptyTextsAreValues) {
+TEST(Options, AcceptsNegativeNumbersAndEmptyText) {
   Declared d;
   d.flags({"--learning-rate", "-0.5", "--device", ""});
   EXPECT_EQ(d.settings.learning_rate, -0.5);
   EXPECT_EQ(d.settings.device, "");
 }
 
-TEST(Options, OfASwitchAndItsOppositeTheLastCounts) {
+TEST(Options, LastOfFlagAndNegationWins) {
   Declared d;
   d.flags({"--no-mixup", "--mixup", "--json", "--no-json"});
   EXPECT_TRUE(d.settings.mixup);
   EXPECT_FALSE(d.settings.json);
 }
 
-TEST(Options, ARepeatableFlagTakesOneValueEachAndLeavesTheRest) {
+TEST(Options, ARepeatableFlagTakesOneValueEachTime) {
   Declared d;
   CLI::App app;
   std::string rest;
@@ -140,12 +140,12 @@ TEST(Options, ARepeatableFlagTakesOneValueEachAndLeavesTheRest) {
   EXPECT_EQ(rest, "positional");
 }
 
-TEST(Options, ASingleFlagGivenTwiceIsRefused) {
+TEST(Options, RejectsARepeatedSingleFlag) {
   Declared d;
   EXPECT_THROW(d.parse({"--rounds", "7", "--rounds", "8"}), CLI::ParseError);
 }
 
-TEST(Options, AWholeNumberIsANumberInToml) {
+TEST(Options, AcceptsTomlIntegersAsNumbers) {
   Declared d;
   d.toml("[adapt]\nlearning_rate = 1\n");
   EXPECT_EQ(d.settings.learning_rate, 1.0);
@@ -161,7 +161,7 @@ TEST(Options, ASecondFileReplacesTheFirst) {
   EXPECT_EQ(d.settings.seed, 4);
 }
 
-TEST(Options, AMistypedKeyIsNamedWithItsLineAndTheNearest) {
+TEST(Options, UnknownKeysAreReportedWithLineAndSuggestion) {
   Declared d;
   EXPECT_EQ(complaint([&] { d.toml("seed = 1\n[adapt]\nmixup = true\nruonds = 3\n"); }),
             "my.toml:4: adapt.ruonds is not an option; did you mean adapt.rounds?");
@@ -241,7 +241,7 @@ TEST(Options, ValuesOfFlagsAreChecked) {
   }
 }
 
-TEST(Options, WhatIsGivenHasBeenChecked) {
+TEST(Options, GivenValidatesItsValue) {
   Declared d;
   d.parse({"--method", "bait"});
   EXPECT_THAT(complaint([&] { (void)d.table.given("method"); }), HasSubstr("--method bait: not allowed"));
@@ -268,10 +268,10 @@ TEST(Options, TomlRoundTripsEveryValue) {
   EXPECT_EQ(b.settings.learning_rate, 0.1 + 0.2);
   EXPECT_EQ(b.settings.device, a.settings.device);
   EXPECT_EQ(b.settings.source, a.settings.source);
-  EXPECT_FALSE(b.settings.json) << "transient options are no part of a run";
+  EXPECT_FALSE(b.settings.json) << "transient options are not part of a run";
 }
 
-TEST(Options, ExtremeNumbersSurviveToml) {
+TEST(Options, ExtremeNumbersRoundTripThroughToml) {
   for (const double value : {0.0, -0.0, 1.0, 5e-324, 1e-5, 0.1, 1e22, 1.7976931348623157e308, -1e100}) {
     double field = 0;
     OptionTable table;
@@ -285,22 +285,21 @@ TEST(Options, ExtremeNumbersSurviveToml) {
   }
 }
 
-TEST(Options, HelpAndDocsSayWhatIsAllowed) {
+TEST(Options, HelpAndDocsListAllowedValues) {
   Declared d;
   CLI::App app;
   d.table.add_to(app);
   EXPECT_THAT(app.help(),
               AllOf(HasSubstr("--rounds COUNT"), HasSubstr("(default 20; 1 to 1000)"), HasSubstr("--no-mixup"),
                     HasSubstr("[adapt]:"), HasSubstr("(default cpu)"), HasSubstr("selective|shot|nrc")));
-  EXPECT_THAT(
-      d.table.to_markdown(),
-      AllOf(HasSubstr("| flag | TOML key | default | allowed | what it does |"),
-            HasSubstr("| `--rounds` | `adapt.rounds` | `20` | 1 to 1000 | how often the labels are drawn anew |"),
-            HasSubstr("| `--mixup`, `--no-mixup` | `adapt.mixup` | `true` |"), HasSubstr("mix pictures \\| labels"),
-            HasSubstr("| `--seed` | `seed` | `0` | at least 0 |")));
+  EXPECT_THAT(d.table.to_markdown(),
+              AllOf(HasSubstr("| flag | TOML key | default | allowed | what it does |"),
+                    HasSubstr("| `--rounds` | `adapt.rounds` | `20` | 1 to 1000 | rounds of labelling |"),
+                    HasSubstr("| `--mixup`, `--no-mixup` | `adapt.mixup` | `true` |"),
+                    HasSubstr("mix pictures \\| labels"), HasSubstr("| `--seed` | `seed` | `0` | at least 0 |")));
 }
 
-TEST(Options, AnOldNameWorksAsFlagAndKey) {
+TEST(Options, AliasesWorkAsFlagAndKey) {
   struct Renamed {
     int64_t rounds = 20;
     bool graph = true;
@@ -340,7 +339,7 @@ TEST(Options, AnOldNameWorksAsFlagAndKey) {
   EXPECT_THROW(both.parse({"--rounds", "7", "--iterations", "8"}), CLI::ParseError);
 }
 
-TEST(Options, AConfigurationWithOldNamesComparesEqual) {
+TEST(Options, ConfigurationsWithAliasesCompareEqual) {
   int64_t rounds = 20;
   OptionTable table;
   table.integer("adapt", "rounds", &rounds, 1, 1000, "").alias("iterations");
@@ -384,7 +383,7 @@ struct Grouped {
   }
 };
 
-TEST(Options, ShortHelpShowsGroupsAndNamesTheFullOne) {
+TEST(Options, ShortHelpShowsGroupsAndPointsToTheFullHelp) {
   const std::string text = Grouped().help({"--help"});
   EXPECT_THAT(text, AllOf(HasSubstr("Method:"), HasSubstr("--method NAME"), HasSubstr("--rounds COUNT"),
                           HasSubstr("--help-all"), HasSubstr("--method NAME --help")));
@@ -397,14 +396,14 @@ TEST(Options, FullHelpShowsEveryOption) {
                                                     HasSubstr("--neighbours COUNT"), HasSubstr("--rounds COUNT")));
 }
 
-TEST(Options, HelpOfAChosenMethodShowsItsOptionsOnly) {
+TEST(Options, HelpOfAMethodShowsOnlyItsOptions) {
   const std::string nrc = Grouped().help({"--method", "nrc", "--help"});
   EXPECT_THAT(nrc, HasSubstr("--neighbours COUNT"));
   for (const char* hidden : {"--rare", "--beta", "--rounds"}) EXPECT_EQ(nrc.find(hidden), std::string::npos);
   EXPECT_THAT(Grouped().help({"--method", "shot", "--help"}), AllOf(HasSubstr("--beta NUMBER"), HasSubstr("--rounds")));
 }
 
-TEST(Options, MistakesInDeclarationsAreOurBugs) {
+TEST(Options, InvalidDeclarationsAreLogicErrors) {
   Declared d;
   int64_t field = 5;
   EXPECT_THROW(d.table.integer("other", "rounds", &field, 1, 9, ""), std::logic_error);
@@ -413,7 +412,7 @@ TEST(Options, MistakesInDeclarationsAreOurBugs) {
   EXPECT_THROW((void)d.table.given("nothing"), std::logic_error);
 }
 
-TEST(Options, AMissingFileIsNamed) {
+TEST(Options, ErrorsNameAMissingFile) {
   Declared d;
   EXPECT_THAT(complaint([&] { d.table.read_toml("/nowhere/my.toml"); }), HasSubstr("/nowhere/my.toml: no such file"));
 }

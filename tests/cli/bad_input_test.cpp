@@ -1,4 +1,4 @@
-// Bad input through the program: exit code 2, one clear sentence that names the culprit, nothing half-written.
+// Bad input to the program: exit code 2, one sentence that names the cause, no partial output.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,8 +47,8 @@ class BadInput : public ::testing::TestWithParam<Case> {
     make("train --data digits/postal/train-images.idx --architecture lenet --epochs 1 --out good.safetensors");
     const std::string model = test::file_text(*folder_ / "good.safetensors");
     folder_->write("truncated.safetensors", model.substr(0, model.size() / 2));
-    folder_->write("text.safetensors", "this is no model\n");
-    // NaN where the last tensor's bytes are.
+    folder_->write("text.safetensors", "this is not a model\n");
+    // NaN in the last tensor.
     std::string nan = model;
     std::fill(nan.end() - 64, nan.end(), '\xff');
     folder_->write("nan.safetensors", nan);
@@ -62,8 +62,8 @@ class BadInput : public ::testing::TestWithParam<Case> {
     folder_->write("one-picture/a.png", png);
     folder_->write("bad-pictures/truncated.png", png.substr(0, png.size() / 2));
     folder_->write("bad-pictures/good.png", png);
-    folder_->write("not-pictures/a.jpg", "no picture at all");
-    folder_->write("only-text/readme.txt", "no picture at all");
+    folder_->write("not-pictures/a.jpg", "not a picture");
+    folder_->write("only-text/readme.txt", "not a picture");
     folder_->write("list.txt", "one-picture/a.png 1\none-picture/missing.png 2\n");
     folder_->write("list-large-label.txt", "one-picture/a.png 10\none-picture/a.png 3\n");
     folder_->write("truncated-images.idx",
@@ -79,7 +79,7 @@ class BadInput : public ::testing::TestWithParam<Case> {
     write_hostile_files();
     write_hostile_shards(png);
   }
-  // Files whose first bytes promise what the rest does not hold.
+  // Files whose headers do not match their contents.
   static void write_hostile_files() {
     const auto safetensors = [](uint64_t header, const std::string& rest) {
       return std::string(reinterpret_cast<const char*>(&header), sizeof(header)) + rest;
@@ -137,7 +137,7 @@ TEST_P(BadInput, IsOneSentenceAndExitCodeTwo) {
   EXPECT_THAT(outcome.err, HasSubstr(GetParam().expected));
   EXPECT_THAT(outcome.err, ::testing::StartsWith("tributary"));
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-  EXPECT_EQ(tree(*folder_), before) << "something was left behind";
+  EXPECT_EQ(tree(*folder_), before) << "leftover files";
 }
 
 #define GOOD "--source good.safetensors"
@@ -150,8 +150,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"UnknownCommand", "fly", "fly"}, Case{"UnknownFlag", "adapt --fly", "--fly"},
         Case{"MistypedNumber", "adapt " GOOD " " DIGITS " --rounds many", "many"},
         Case{"MissingSource", "adapt --source no.safetensors " DIGITS, "no.safetensors"},
-        Case{"ExportToNowhere", "export good.safetensors", "name at least one file with --onnx"},
-        Case{"ExportOfNothing", "export nothing.safetensors --onnx x.onnx", "nothing.safetensors"},
+        Case{"ExportWithoutAFile", "export good.safetensors", "name at least one file with --onnx"},
+        Case{"ExportOfAMissingModel", "export nothing.safetensors --onnx x.onnx", "nothing.safetensors"},
         Case{"ExportBelowAFile", "export good.safetensors --onnx file/x.onnx", "file"},
         Case{"ExportOfAnUnknownSource", "export good.safetensors --onnx x.onnx --source elsewhere", "elsewhere"},
         Case{"DistillWithoutAPlaceToWrite", "distill good.safetensors", "--out"},
@@ -162,13 +162,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"TrainOnTheWrongSize",
              "train --data digits/signs/train-images.idx --architecture dtn --size 64 --out x.safetensors",
              "dtn takes pictures of 32x32"},
-        Case{"ClassesOfAMissingFile", "predict file --data one-picture --classes no.txt", "file"},
-        Case{"BenchOfNothingKnown", "bench flight", "flight"}, Case{"NoSource", "adapt " DIGITS, "--source"},
+        Case{"MissingClassesFile", "predict file --data one-picture --classes no.txt", "file"},
+        Case{"UnknownBenchTable", "bench flight", "flight"}, Case{"NoSource", "adapt " DIGITS, "--source"},
         Case{"NoTarget", "adapt " GOOD, "--target"},
         Case{"MissingTarget", "adapt " GOOD " --target nowhere", "nowhere"},
         Case{"EmptyFolder", "adapt " GOOD " --target empty", "empty"},
         Case{"FolderWithoutPictures", "adapt " GOOD " --target only-text", "only-text"},
-        Case{"ListNamesAMissingPicture", "adapt " GOOD " --target list.txt", "one-picture/missing.png"},
+        Case{"ListWithAMissingPicture", "adapt " GOOD " --target list.txt", "one-picture/missing.png"},
         Case{"TruncatedPicture", "adapt " GOOD " --target bad-pictures", "bad-pictures/truncated.png"},
         Case{"NotAPicture", "adapt " GOOD " --target not-pictures", "not-pictures/a.jpg"},
         Case{"TruncatedIdx", "adapt " GOOD " --target truncated-images.idx", "truncated-images.idx"},
@@ -185,7 +185,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"BatchOfOne", "adapt " GOOD " " DIGITS " --batch 1", "batch"},
         Case{"NegativeRate", "adapt " GOOD " " DIGITS " --rate-bottleneck -1", "rate-bottleneck"},
         Case{"NanRate", "adapt " GOOD " " DIGITS " --rate-bottleneck nan", "rate-bottleneck"},
-        Case{"UnknownReading", "adapt " GOOD " " DIGITS " --reading loud", "loud"},
+        Case{"UnknownVariant", "adapt " GOOD " " DIGITS " --variant loud", "loud"},
         Case{"UnknownBenchmark", "adapt " GOOD " " DIGITS " --benchmark imagenet", "imagenet"},
         Case{"UnknownAblation", "adapt " GOOD " " DIGITS " --ablations gravity", "gravity"},
         Case{"MissingConfig", "adapt --config no.toml " GOOD " " DIGITS, "no.toml"},
@@ -194,12 +194,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"BrokenConfig", "adapt --config broken.toml " GOOD " " DIGITS, "broken.toml"},
         Case{"RunBelowAFile", "adapt " GOOD " " DIGITS " --run file/run", "file"},
         Case{"RunIsAFile", "adapt " GOOD " " DIGITS " --run file", "file is a file"},
-        Case{"RunHoldsSomethingElse", "adapt " GOOD " " DIGITS " --run other-folder",
+        Case{"RunFolderHasOtherFiles", "adapt " GOOD " " DIGITS " --run other-folder",
              "contains files that are not a run"},
-        Case{"RunHoldsAnotherRun", "adapt " GOOD " " DIGITS " --run unfinished", "holds another run"},
-        Case{"OracleOfAnotherLength", "adapt " GOOD " " DIGITS " --oracle-labels digits/signs/test-images.idx",
+        Case{"RunFolderHasAnotherRun", "adapt " GOOD " " DIGITS " --run unfinished", "holds another run"},
+        Case{"OracleLabelsOfWrongLength", "adapt " GOOD " " DIGITS " --oracle-labels digits/signs/test-images.idx",
              "20 labels for 40 pictures"},
-        Case{"EvaluateClassFoldersOfAnotherCount", "evaluate good.safetensors --data three", "3 class folders"},
+        Case{"EvaluateWrongNumberOfClassFolders", "evaluate good.safetensors --data three", "3 class folders"},
         Case{"EvaluateLabelTooLarge", "evaluate good.safetensors --data list-large-label.txt", "list-large-label.txt"},
         Case{"EvaluateUnlabelled", "evaluate good.safetensors --data unlabelled/lonely-images.idx", "lonely"},
         Case{"EvaluateWithoutData", "evaluate good.safetensors", "--data"},
@@ -220,47 +220,47 @@ INSTANTIATE_TEST_SUITE_P(
              "train --data three --validation png/postal/test --architecture lenet --out x.safetensors",
              "png/postal/test"},
         Case{"InspectNoModel", "inspect text.safetensors", "text.safetensors"},
-        Case{"DataIntoAFullFolder", "data make digits other-folder", "other-folder"},
-        Case{"DataBelowAFile", "data make digits file/x", "file"},
-        Case{"ModelOfNoBytes", "adapt --source zero.safetensors " DIGITS, "zero.safetensors"},
-        Case{"ModelWithAnEndlessHeader", "adapt --source endless.safetensors " DIGITS, "header length"},
-        Case{"ModelWithTensorsOutside", "adapt --source outside.safetensors " DIGITS, "bytes 0 to 1,600 of 4"},
+        Case{"MakeDataInANonEmptyFolder", "data make digits other-folder", "other-folder"},
+        Case{"MakeDataBelowAFile", "data make digits file/x", "file"},
+        Case{"EmptyModelFile", "adapt --source zero.safetensors " DIGITS, "zero.safetensors"},
+        Case{"ModelHeaderTooLarge", "adapt --source endless.safetensors " DIGITS, "header length"},
+        Case{"ModelTensorsBeyondTheFile", "adapt --source outside.safetensors " DIGITS, "bytes 0 to 1,600 of 4"},
         Case{"ModelNestedTooDeep", "adapt --source nested.safetensors " DIGITS, "nested.safetensors"},
         Case{"ModelIsADevice", "adapt --source /dev/null " DIGITS, "/dev/null"},
         Case{"TargetIsADevice", "adapt " GOOD " --target /dev/null", "neither a file nor a folder"},
         Case{"TargetIsAModel", "adapt " GOOD " --target good.safetensors", "is not a picture"},
-        Case{"MatlabCutShort", "adapt " GOOD " --target cut.mat", "cut.mat"},
-        Case{"MatlabOfAnotherKind", "evaluate good.safetensors --data hdf.mat", "not a MATLAB 5 file"},
+        Case{"TruncatedMat", "adapt " GOOD " --target cut.mat", "cut.mat"},
+        Case{"UnsupportedMatVersion", "evaluate good.safetensors --data hdf.mat", "not a MATLAB 5 file"},
         Case{"ListWithANul", "adapt " GOOD " --target nul.txt", "nul.txt"},
-        Case{"ListOfNothing", "adapt " GOOD " --target blank.txt", "lists no pictures"},
-        Case{"IdxOfAnImpossibleSize", "adapt " GOOD " --target endless-images.idx", "endless-images.idx"},
-        Case{"PicturesOfTooManyPixels", "adapt " GOOD " --target bomb", "more than the limit"},
+        Case{"EmptyList", "adapt " GOOD " --target blank.txt", "lists no pictures"},
+        Case{"IdxTooLarge", "adapt " GOOD " --target endless-images.idx", "endless-images.idx"},
+        Case{"PictureTooLarge", "adapt " GOOD " --target bomb", "more than the limit"},
         Case{"EvaluateLabelsAsPictures", "evaluate good.safetensors --data digits/signs/test-labels.idx",
              "name the images file"},
         Case{"ConfigNestedTooDeep", "adapt --config deep.toml " GOOD " " DIGITS, "deep.toml:1"},
         Case{"UnknownMethod", "adapt " GOOD " " DIGITS " --method magic", "--method magic"},
         Case{"OracleOfAnotherMethod", "adapt " GOOD " " DIGITS " --method shot --oracle-labels digits", "no oracle"},
-        Case{"UnknownSpaceOfMa", "adapt " GOOD " " DIGITS " --method ma --ma-space sound", "sound"},
+        Case{"UnknownMaSpace", "adapt " GOOD " " DIGITS " --method ma --ma-space sound", "sound"},
         Case{"NegativeSeed", "adapt " GOOD " " DIGITS " --seed -1", "--seed -1"},
         Case{"TooManyThreads", "adapt " GOOD " " DIGITS " --threads 100000", "--threads 100000"},
         Case{"MissingTestPictures", "adapt " GOOD " " DIGITS " --test nowhere", "nowhere"},
-        Case{"ReportOfNothing", "report nowhere", "nowhere is not a run folder"},
+        Case{"ReportOfAMissingRun", "report nowhere", "nowhere is not a run folder"},
         Case{"ReportOfAModel", "report good.safetensors", "good.safetensors is not a run folder"},
         Case{"FigureOfAnEmptyFolder", "report empty --figure tsne", "empty is not a run folder"},
         Case{"BenchWithoutABenchmark", "bench empty.toml", "no [benchmark]"},
         Case{"BenchOfBrokenToml", "bench deep.toml", "deep.toml:1"},
-        Case{"BenchOfUnknownMethods", "bench digits --methods magic", "--methods magic"},
-        Case{"BenchOfUncountableSeeds", "bench digits --methods ma:x", "ma:x"},
+        Case{"BenchUnknownMethod", "bench digits --methods magic", "--methods magic"},
+        Case{"BenchInvalidSeeds", "bench digits --methods ma:x", "ma:x"},
         Case{"BenchSweepWithoutValues", "bench digits --sweep lambda_alpha", "OPTION=VALUE"},
-        Case{"BenchSetsNothing", "bench digits --set x", "OPTION=VALUE"},
-        Case{"BenchOfAnUnknownTarget", "bench digits --targets mars", "mars"},
+        Case{"BenchSetWithoutValue", "bench digits --set x", "OPTION=VALUE"},
+        Case{"BenchUnknownTarget", "bench digits --targets mars", "mars"},
         Case{"BenchWithoutItsData", "bench office-31", "--data"},
-        Case{"BenchOfAnEmptyFolder", "bench office-31 --data empty", "not complete in empty"},
-        Case{"BenchOfAFile", "bench digit-five --data file", "file is not a folder"},
-        Case{"CheckOfNothingKnown", "data check nothing empty", "unknown benchmark nothing"},
-        Case{"CheckOfNoFolder", "data check office-31 nowhere", "nowhere is not a folder"},
-        Case{"DrawNoPictures", "data make digits x --pictures 0", "--pictures 0"},
-        Case{"DrawAnUnknownFormat", "data make digits x --format gif", "gif"},
+        Case{"BenchEmptyFolder", "bench office-31 --data empty", "not complete in empty"},
+        Case{"BenchFileAsFolder", "bench digit-five --data file", "file is not a folder"},
+        Case{"CheckUnknownBenchmark", "data check nothing empty", "unknown benchmark nothing"},
+        Case{"CheckMissingFolder", "data check office-31 nowhere", "nowhere is not a folder"},
+        Case{"MakeZeroPictures", "data make digits x --pictures 0", "--pictures 0"},
+        Case{"MakeUnknownFormat", "data make digits x --format gif", "gif"},
         Case{"PredictNothing", "predict good.safetensors", "--data"},
         Case{"PredictAnEmptyFolder", "predict good.safetensors --data empty", "empty holds no pictures"},
         Case{"PredictWithAnEmptyRun", "predict empty --data three", "empty is not a run folder"},
@@ -270,36 +270,37 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"TrainZeroEpochs", "train --data three --epochs 0 --out x.safetensors", "--epochs 0"},
         Case{"TrainOnPicturesWithoutFolders", "train --data bomb --out x.safetensors", "outside of any class folder"},
         Case{"DistillIntoAFolder", "distill good.safetensors --target three --out empty", "empty"},
-        Case{"DistillOnNothing", "distill good.safetensors --target nowhere --out x.safetensors", "nowhere"},
-        Case{"ShardCutShort", "adapt " GOOD " --target cut.tar", "cut.tar is truncated"},
-        Case{"ShardWithoutItsEnd", "adapt " GOOD " --target no-end.tar", "no-end.tar has no end marker"},
+        Case{"DistillMissingTarget", "distill good.safetensors --target nowhere --out x.safetensors", "nowhere"},
+        Case{"TruncatedShard", "adapt " GOOD " --target cut.tar", "cut.tar is truncated"},
+        Case{"ShardWithoutEndMarker", "adapt " GOOD " --target no-end.tar", "no-end.tar has no end marker"},
         Case{"ShardWithAFlippedBit", "adapt " GOOD " --target flipped.tar", "flipped.tar is not a tar archive"},
-        Case{"ShardOfAnImpossibleSize", "adapt " GOOD " --target endless.tar", "a.png needs 4,294,967,296 bytes"},
-        Case{"ShardThatLeadsOutside", "adapt " GOOD " --target outside.tar", "leads outside (../../a.png)"},
-        Case{"ShardThatClearsTheScreen", "adapt " GOOD " --target escape.tar", "control characters (a?[2J.png)"},
-        Case{"ShardWithAKeyTwice", "adapt " GOOD " --target twice.tar", "a.png is the second picture"},
+        Case{"ShardMemberTooLarge", "adapt " GOOD " --target endless.tar", "a.png needs 4,294,967,296 bytes"},
+        Case{"ShardWithPathTraversal", "adapt " GOOD " --target outside.tar", "leads outside (../../a.png)"},
+        Case{"ShardWithControlCharacters", "adapt " GOOD " --target escape.tar", "control characters (a?[2J.png)"},
+        Case{"ShardWithDuplicateKey", "adapt " GOOD " --target twice.tar", "a.png is the second picture"},
         Case{"ShardWithoutPictures", "adapt " GOOD " --target no-pictures.tar", "no-pictures.tar holds no pictures"},
         Case{"ShardOfASparseFile", "adapt " GOOD " --target sparse.tar", "a.png is a sparse file"},
-        Case{"ShardsThatAreMissing", "adapt " GOOD " --target 'x-{000000..000003}.tar'", "x-000000.tar does not exist"},
-        Case{"ShardWithAClassInLetters", "evaluate good.safetensors --data letters.tar", "a.cls holds 'mug'"},
+        Case{"MissingShards", "adapt " GOOD " --target 'x-{000000..000003}.tar'", "x-000000.tar does not exist"},
+        Case{"ShardWithNonNumericLabel", "evaluate good.safetensors --data letters.tar", "a.cls holds 'mug'"},
         Case{"ShardWithTooManyClasses", "evaluate good.safetensors --data many-classes.tar", "a.png has label 10"},
         Case{"ShardWithoutLabels", "evaluate good.safetensors --data good.tar", "a.png has no label"},
         Case{"RawPixelsOutsideOfShards", "adapt " GOOD " --target ppm", "ppm holds no pictures"},
-        Case{"PackNothing", "data pack --out x", "--data"}, Case{"PackNowhere", "data pack --data three", "--out"},
-        Case{"PackIntoAFullFolder", "data pack --data three --out other-folder", "other-folder already exists"},
+        Case{"PackWithoutData", "data pack --out x", "--data"},
+        Case{"PackWithoutOut", "data pack --data three", "--out"},
+        Case{"PackIntoANonEmptyFolder", "data pack --data three --out other-folder", "other-folder already exists"},
         Case{"PackIntoAFile", "data pack --data three --out file", "file already exists"},
         Case{"PackBelowAFile", "data pack --data three --out file/x", "file/x"},
         Case{"PackAMissingFolder", "data pack --data nowhere --out x", "nowhere does not exist"},
         Case{"PackAnEmptyFolder", "data pack --data empty --out x", "empty holds no pictures"},
         Case{"PackBadPictures", "data pack --data bad-pictures --out x/y/z", "bad-pictures/truncated.png"},
-        Case{"PackLabelsThatAreNot", "data pack --data one-picture --labels --out x", "outside of any class folder"},
+        Case{"PackMissingLabels", "data pack --data one-picture --labels --out x", "outside of any class folder"},
         Case{"PackAnUnknownFormat", "data pack --data three --out x --format gif", "gif"},
-        Case{"PackOfNoQuality", "data pack --data three --out x --quality 0", "--quality 0"},
-        Case{"PackOfANegativeSize", "data pack --data three --out x --size -1", "--size -1"},
-        Case{"PackOfEmptyShards", "data pack --data three --out x --shard-megabytes 0", "--shard-megabytes 0"},
+        Case{"PackZeroQuality", "data pack --data three --out x --quality 0", "--quality 0"},
+        Case{"PackNegativeSize", "data pack --data three --out x --size -1", "--size -1"},
+        Case{"PackZeroShardSize", "data pack --data three --out x --shard-megabytes 0", "--shard-megabytes 0"},
         Case{"PackADamagedShard", "data pack --data cut.tar --out x", "cut.tar is truncated"},
         Case{"DemoUnknownTarget", "demo --target mars", "mars"},
-        Case{"NoGpuHere", "demo --device cuda --pictures 20", "--device cuda"}),
+        Case{"NoGpu", "demo --device cuda --pictures 20", "--device cuda"}),
     [](const ::testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -18,7 +18,7 @@ const std::string kTable =
     "1 "
     "--rounds 1 --inner-epochs 1 --jobs 2 --threads 1 --out table";
 
-TEST(BenchJourney, ATableIsMadeOnceAndThenOnlyShown) {
+TEST(BenchJourney, SecondRunShowsTheFinishedTable) {
   const test::TempDir folder;
   const test::Outcome first = test::run_program(folder, kTable + " --json");
   ASSERT_EQ(first.code, 0) << first.err;
@@ -42,7 +42,7 @@ TEST(BenchJourney, ATableIsMadeOnceAndThenOnlyShown) {
     EXPECT_TRUE(std::filesystem::exists(folder / ("table/" + name))) << name;
 }
 
-TEST(BenchJourney, OptionsOfAdaptationsAreSet) {
+TEST(BenchJourney, SetPassesOptionsToAdaptations) {
   const test::TempDir folder;
   const std::string table =
       "bench digits --pictures 40 --methods shot --targets street --source-epochs 1 --epochs 1 --threads 1 --out "
@@ -58,7 +58,7 @@ TEST(BenchJourney, OptionsOfAdaptationsAreSet) {
   EXPECT_THAT(other.err, HasSubstr("holds another run"));
 }
 
-TEST(BenchJourney, MistakesAreSaidInOneSentence) {
+TEST(BenchJourney, ErrorsAreOneSentence) {
   const test::TempDir folder;
   const auto refused = [&](const std::string& arguments, const std::string& sentence) {
     const test::Outcome outcome = test::run_forked_program(folder, arguments);

@@ -47,16 +47,16 @@ class DataCheckJourney : public ::testing::Test {
 
 TempDir* DataCheckJourney::folder_ = nullptr;
 
-TEST_F(DataCheckJourney, ShowsWhatIsThere) {
+TEST_F(DataCheckJourney, ListsTheDomains) {
   const Outcome shown = run("data check mine.toml");
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_EQ(shown.err, "");
   EXPECT_THAT(shown.out, HasSubstr("digits/postal/train-images.idx"));
   EXPECT_THAT(shown.out, HasSubstr("ok"));
 
-  const Outcome told = run("data check mine.toml --json");
-  EXPECT_EQ(told.code, 0) << told.err;
-  const json facts = json::parse(told.out);
+  const Outcome json_out = run("data check mine.toml --json");
+  EXPECT_EQ(json_out.code, 0) << json_out.err;
+  const json facts = json::parse(json_out.out);
   EXPECT_EQ(facts.at("benchmark"), "drawn");
   EXPECT_EQ(facts.at("complete"), true);
   ASSERT_EQ(facts.at("domains").size(), 2u);
@@ -67,10 +67,10 @@ TEST_F(DataCheckJourney, ShowsWhatIsThere) {
   EXPECT_EQ(facts.at("domains")[1].at("test"), "digits/signs/train-images.idx");
 }
 
-TEST_F(DataCheckJourney, SaysWhatIsMissingAndWhatToDo) {
+TEST_F(DataCheckJourney, ReportsMissingPartsAndHowToGetThem) {
   const Outcome own = run("data check lonely.toml");
   EXPECT_EQ(own.code, 2);
-  EXPECT_THAT(own.out, HasSubstr("digits/postal/train-images.idx")) << "what is there is shown all the same";
+  EXPECT_THAT(own.out, HasSubstr("digits/postal/train-images.idx")) << "complete domains are still listed";
   EXPECT_THAT(own.err, StartsWith("tributary data: drawn is not complete: signs (lonely-images.idx has no labels"));
   EXPECT_EQ(std::count(own.err.begin(), own.err.end(), '\n'), 1) << own.err;
 
@@ -90,20 +90,20 @@ TEST_F(DataCheckJourney, FindsDigitsInMatFiles) {
   folder_->write("five/svhn_train_32x32.mat", svhn);
   folder_->write("five/svhn_test_32x32.mat", svhn);
   folder_->write("five/usps_28x28.mat", test::mat_of({test::mat_bytes_array("X", {1, 1}, {1})}));
-  const Outcome told = run("data check digit-five five --json");
-  EXPECT_EQ(told.code, 2);
-  const json facts = json::parse(told.out);
+  const Outcome json_out = run("data check digit-five five --json");
+  EXPECT_EQ(json_out.code, 2);
+  const json facts = json::parse(json_out.out);
   const json& found = facts.at("domains")[1];
   EXPECT_EQ(found.at("train"), "five/svhn_train_32x32.mat");
   EXPECT_EQ(found.at("train_pictures"), 25000);
   EXPECT_EQ(found.at("classes"), 10);
   EXPECT_EQ(found.at("ok"), true) << found;
-  EXPECT_THAT(told.err, HasSubstr("mnist (no folder mnist in five, nor mnist_data.mat)"));
-  EXPECT_THAT(told.err, HasSubstr("usps (five/usps_28x28.mat has no parts; leave out :train)"));
-  EXPECT_EQ(std::count(told.err.begin(), told.err.end(), '\n'), 1) << told.err;
+  EXPECT_THAT(json_out.err, HasSubstr("mnist (no folder mnist in five, nor mnist_data.mat)"));
+  EXPECT_THAT(json_out.err, HasSubstr("usps (five/usps_28x28.mat has no parts; leave out :train)"));
+  EXPECT_EQ(std::count(json_out.err.begin(), json_out.err.end(), '\n'), 1) << json_out.err;
 }
 
-TEST_F(DataCheckJourney, RefusesWhatItCannotCheck) {
+TEST_F(DataCheckJourney, RejectsInvalidArguments) {
   const std::pair<const char*, const char*> cases[] = {
       {"data check imagenet digits", "unknown benchmark imagenet"},
       {"data check office-31", "name the folder of Office-31 too"},

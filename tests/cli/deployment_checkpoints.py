@@ -1,7 +1,7 @@
-"""Makes what the pages of documentation begin with: deployment_checkpoints.py FOLDER
+"""Writes the input files of the documentation pages: deployment_checkpoints.py FOLDER
 
-Three torchvision classifiers with random weights in three forms of torch.save, class names, a folder of JPEG files and a
-few of them in class folders.
+Three torchvision classifiers with random weights in three variants of torch.save, class names, a folder of JPEG files
+and a few of them in class folders.
 """
 import os
 import sys

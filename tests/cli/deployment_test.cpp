@@ -1,5 +1,5 @@
-// Runs every command of the documentation on deployment, from imported weights to an exported model, and checks that
-// the exported model predicts the same elsewhere.
+// Runs every command of the deployment pages, from imported weights to an exported model, and checks that the exported
+// model gives the same predictions in other runtimes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/documentation.h"
+#include "tests/support/forked_program.h"
 #include "tests/support/node.h"
 
 namespace tributary {
@@ -16,12 +17,12 @@ namespace {
 
 using test::file_text;
 using test::Outcome;
-using test::run_program;
+using test::run_forked_program;
 using test::shell_quoted;
 using test::TempDir;
 using ::testing::HasSubstr;
 
-// Added to the commands of the pages so that they take seconds: small pictures and few steps.
+// Flags added to the commands of the pages so that they take seconds: small pictures and few steps.
 const std::map<std::string, std::string> kQuickOptions = {
     {"adapt", " --size 64 --resize 73 --rounds 2 --inner-epochs 1 --weight-steps 50 --batch 8 --threads 1"},
     {"evaluate", ""},
@@ -83,7 +84,7 @@ class Deployment : public ::testing::Test {
       const auto quick = kQuickOptions.find(rest.substr(0, rest.find(' ')));
       std::string extra = quick == kQuickOptions.end() ? "" : quick->second;
       if (rest.starts_with("evaluate forward.pt")) extra = " --size 64";
-      const Outcome outcome = run_program(*folder_, rest + extra);
+      const Outcome outcome = run_forked_program(*folder_, rest + extra);
       EXPECT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
       return outcome.out;
     }
@@ -117,7 +118,7 @@ class Deployment : public ::testing::Test {
 TempDir* Deployment::folder_ = nullptr;
 std::string* Deployment::python_ = nullptr;
 
-TEST_F(Deployment, FromCheckpointsToAModelThatSaysTheSameInNodeAndPython) {
+TEST_F(Deployment, ExportedModelPredictsTheSameInNodeAndPython) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   std::map<std::string, std::string> printed = run_page("deployment.md");
   EXPECT_THAT(printed.at("tributary inspect hospital-a.pth"), HasSubstr("resnet18"));
@@ -126,7 +127,7 @@ TEST_F(Deployment, FromCheckpointsToAModelThatSaysTheSameInNodeAndPython) {
   EXPECT_EQ(predictions_in(adapted).size(), 14u);
   EXPECT_THAT(printed.at("tributary distill runs/photos --test labelled"), HasSubstr("accuracy %"));
 
-  const Outcome predicted = run_program(*folder_, "predict runs/photos/student.safetensors --data photos");
+  const Outcome predicted = run_forked_program(*folder_, "predict runs/photos/student.safetensors --data photos");
   const auto ours = predictions_in(predicted.out);
   ASSERT_EQ(ours.size(), 14u);
   expect_same(ours, predictions_in(printed.at("python3 classify.py photos/*.jpg")), 14);
@@ -134,13 +135,13 @@ TEST_F(Deployment, FromCheckpointsToAModelThatSaysTheSameInNodeAndPython) {
   expect_same(ours, predictions_in(printed.at("node classify.js photos.onnx photos.json photos/*.jpg")), 14);
 
   // The mixture itself, with the aspect kept.
-  Outcome outcome = run_program(*folder_,
-                                "export hospital-a.pth hospital-c.pth --size 64 --resize 70 --aspect keep "
-                                "--classes classes.txt --onnx both.onnx --card both.json");
+  Outcome outcome = run_forked_program(*folder_,
+                                       "export hospital-a.pth hospital-c.pth --size 64 --resize 70 --aspect keep "
+                                       "--classes classes.txt --onnx both.onnx --card both.json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  outcome = run_program(*folder_,
-                        "predict hospital-a.pth hospital-c.pth --size 64 --resize 70 --aspect keep "
-                        "--classes classes.txt --data photos");
+  outcome = run_forked_program(*folder_,
+                               "predict hospital-a.pth hospital-c.pth --size 64 --resize 70 --aspect keep "
+                               "--classes classes.txt --data photos");
   expect_same(predictions_in(outcome.out),
               predictions_in(run_command("node classify.js both.onnx both.json photos/*.jpg")), 14);
 }
@@ -152,17 +153,17 @@ TEST_F(Deployment, BringYourOwnModel) {
   EXPECT_THAT(file_text(*folder_ / "mixed.csv"),
               HasSubstr("path,class,confidence,agreement,mobilenet,hospital-a,error"));
   // The exported module, with the code of both sources, predicts the same as the mixture.
-  folder_->write("ask.py",
+  folder_->write("predict.py",
                  "import numpy, sys, torch\nfrom PIL import Image\nmodel = torch.jit.load('mixed.pt')\n"
                  "for path in sys.argv[1:]:\n"
                  "    picture = Image.open(path).convert('RGB').resize((73, 73), Image.BILINEAR).crop((4, 4, 68, 68))\n"
                  "    confidence, best = model(torch.from_numpy(numpy.array(picture))[None])[0].max(0)\n"
                  "    print(path, model.classes[best], float(confidence), sep=',')\n");
   expect_same(predictions_in(file_text(*folder_ / "mixed.csv")),
-              predictions_in(run_command("python3 ask.py photos/*.jpg")), 14);
+              predictions_in(run_command("python3 predict.py photos/*.jpg")), 14);
 }
 
-TEST_F(Deployment, CodeIsOnlyLoadedForThoseWhoTrustIt) {
+TEST_F(Deployment, LoadsTorchScriptOnlyWithTrust) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   folder_->write("plain.py",
                  "import torch\nmodule = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12288, 4))\n"
@@ -170,49 +171,49 @@ TEST_F(Deployment, CodeIsOnlyLoadedForThoseWhoTrustIt) {
                  "torch.jit.script(torch.nn.Sequential(module, torch.nn.ReLU())).save('followed.pt')\n");
   run_command("python3 plain.py");
   const std::string rest = " --data photos --size 64 --resize 64 ";
-  Outcome outcome = run_program(*folder_, "predict plain.pt" + rest);
+  Outcome outcome = run_forked_program(*folder_, "predict plain.pt" + rest);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("plain.pt is TorchScript, which is code; add --trust"));
-  EXPECT_THAT(run_program(*folder_, "inspect plain.pt").out, HasSubstr("say --trust to load it"));
-  outcome = run_program(*folder_, "predict plain.pt --trust" + rest);
+  EXPECT_THAT(run_forked_program(*folder_, "inspect plain.pt").out, HasSubstr("add --trust to load it"));
+  outcome = run_forked_program(*folder_, "predict plain.pt --trust" + rest);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("has no methods 'features' and 'classify'"));
-  outcome = run_program(*folder_, "predict plain.pt --trust --last-layer nowhere" + rest);
+  outcome = run_forked_program(*folder_, "predict plain.pt --trust --last-layer nowhere" + rest);
   EXPECT_THAT(outcome.err, HasSubstr("has no layer 'nowhere'"));
-  outcome = run_program(*folder_, "predict plain.pt --trust --last-layer 0" + rest);
+  outcome = run_forked_program(*folder_, "predict plain.pt --trust --last-layer 0" + rest);
   EXPECT_THAT(outcome.err, HasSubstr("layer '0' has no two-dimensional weight"));
-  outcome = run_program(*folder_, "predict followed.pt --trust --last-layer 0.1" + rest);
+  outcome = run_forked_program(*folder_, "predict followed.pt --trust --last-layer 0.1" + rest);
   EXPECT_THAT(outcome.err, HasSubstr("the output is not that of the layer named with --last-layer"));
-  outcome = run_program(*folder_, "predict plain.pt --trust --last-layer 1 --data photos --size 100");
+  outcome = run_forked_program(*folder_, "predict plain.pt --trust --last-layer 1 --data photos --size 100");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("plain.pt: the module fails on two pictures of 100x100"));
-  outcome = run_program(*folder_, "predict plain.pt --trust --last-layer 1" + rest);
+  outcome = run_forked_program(*folder_, "predict plain.pt --trust --last-layer 1" + rest);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(predictions_in(outcome.out).size(), 14u);
 
   // A TorchScript module inside a model file needs --trust as well.
-  outcome = run_program(*folder_,
-                        "export plain.pt --trust --last-layer 1 --size 64 --resize 64 --safetensors ours.safetensors");
+  outcome = run_forked_program(
+      *folder_, "export plain.pt --trust --last-layer 1 --size 64 --resize 64 --safetensors ours.safetensors");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  outcome = run_program(*folder_, "predict ours.safetensors --data photos");
+  outcome = run_forked_program(*folder_, "predict ours.safetensors --data photos");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("holds TorchScript (plain), which is code; add --trust"));
-  EXPECT_EQ(run_program(*folder_, "predict ours.safetensors --data photos --trust").out,
-            run_program(*folder_, "predict plain.pt --trust --last-layer 1" + rest).out);
-  outcome = run_program(*folder_, "export ours.safetensors --trust --onnx no.onnx");
+  EXPECT_EQ(run_forked_program(*folder_, "predict ours.safetensors --data photos --trust").out,
+            run_forked_program(*folder_, "predict plain.pt --trust --last-layer 1" + rest).out);
+  outcome = run_forked_program(*folder_, "export ours.safetensors --trust --onnx no.onnx");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("cannot be exported to ONNX; distil"));
   EXPECT_FALSE(std::filesystem::exists(*folder_ / "no.onnx"));
 }
 
-TEST_F(Deployment, InspectSaysWhatIsMissingAndLeftOver) {
+TEST_F(Deployment, InspectListsMissingAndUnusedTensors) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   folder_->write("parts.py",
                  "import torch\nstate = torch.load('hospital-a.pth')\nstate['se.weight'] = torch.zeros(2, 2)\n"
                  "del state['layer4.1.bn2.bias']\ntorch.save({'state_dict': state, 'epoch': 3}, 'parts.pth')\n"
                  "torch.save({'gru.weight': torch.zeros(2)}, 'strange.pth')\n");
   run_command("python3 parts.py");
-  const auto facts = nlohmann::json::parse(run_program(*folder_, "inspect parts.pth --json").out);
+  const auto facts = nlohmann::json::parse(run_forked_program(*folder_, "inspect parts.pth --json").out);
   EXPECT_EQ(facts.at("format"), "pytorch-zip");
   EXPECT_EQ(facts.at("sources")[0].at("architecture"), "resnet18");
   EXPECT_EQ(facts.at("sources")[0].at("feature_width"), 512);
@@ -221,26 +222,26 @@ TEST_F(Deployment, InspectSaysWhatIsMissingAndLeftOver) {
   EXPECT_EQ(facts.at("missing"), nlohmann::json({"backbone.layer4.1.bn2.bias"}));
   EXPECT_EQ(facts.at("left_over"), nlohmann::json({"se.weight"}));
   EXPECT_EQ(facts.at("ignored"), nlohmann::json({"epoch"}));
-  EXPECT_THAT(run_program(*folder_, "inspect parts.pth").out, HasSubstr("left_over: se.weight"));
-  EXPECT_THAT(run_program(*folder_, "inspect strange.pth").out, HasSubstr("match no known architecture"));
-  const Outcome refused = run_program(*folder_, "adapt --source parts.pth --target photos --run runs/parts");
+  EXPECT_THAT(run_forked_program(*folder_, "inspect parts.pth").out, HasSubstr("left_over: se.weight"));
+  EXPECT_THAT(run_forked_program(*folder_, "inspect strange.pth").out, HasSubstr("match no known architecture"));
+  const Outcome refused = run_forked_program(*folder_, "adapt --source parts.pth --target photos --run runs/parts");
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("parts.pth looks like resnet18 but has no backbone.layer4.1.bn2.bias"));
   EXPECT_FALSE(std::filesystem::exists(*folder_ / "runs/parts"));
 }
 
-TEST_F(Deployment, UnreadablePicturesAreListedAndNotFatal) {
+TEST_F(Deployment, UnreadablePicturesAreListedAndSkipped) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   folder_->write("some/bad.jpg", "not a picture");
   folder_->write("some/worse.png", "not one either");
   std::filesystem::copy_file(*folder_ / "photos/00.jpg", *folder_ / "some/good.jpg");
   const std::string command = "predict hospital-a.pth --size 64 --classes classes.txt --data some";
-  Outcome outcome = run_program(*folder_, command);
+  Outcome outcome = run_forked_program(*folder_, command);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("some/bad.jpg,,,,"));
   EXPECT_THAT(outcome.err, HasSubstr("tributary predict: skipped some/worse.png: "));
   EXPECT_EQ(predictions_in(outcome.out).size(), 1u);
-  outcome = run_program(*folder_, command + " --json");
+  outcome = run_forked_program(*folder_, command + " --json");
   std::vector<nlohmann::json> lines;
   for (const std::string& line : test::lines_of(outcome.out)) lines.push_back(nlohmann::json::parse(line));
   ASSERT_EQ(lines.size(), 3u);
@@ -248,18 +249,18 @@ TEST_F(Deployment, UnreadablePicturesAreListedAndNotFatal) {
   EXPECT_TRUE(lines[2].contains("error"));
 }
 
-TEST_F(Deployment, TrainingBeginsWithTheWeightsOfACheckpoint) {
+TEST_F(Deployment, TrainingStartsFromImportedWeights) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   const std::string command =
       "train --data labelled --init hospital-a.pth --size 64 --full --epochs 1 --batch 4 --threads 1";
-  Outcome outcome = run_program(*folder_, command + " --out trained.safetensors");
+  Outcome outcome = run_forked_program(*folder_, command + " --out trained.safetensors");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  const auto facts = nlohmann::json::parse(run_program(*folder_, "inspect trained.safetensors --json").out);
+  const auto facts = nlohmann::json::parse(run_forked_program(*folder_, "inspect trained.safetensors --json").out);
   EXPECT_EQ(facts.at("sources")[0].at("architecture"), "resnet18");
   EXPECT_EQ(facts.at("sources")[0].at("feature_width"), 256);
   EXPECT_EQ(facts.at("sources")[0].at("mean")[0], 0.485);
   EXPECT_EQ(facts.at("classes").size(), 4u);
-  outcome = run_program(*folder_, command + " --architecture resnet50 --out other.safetensors");
+  outcome = run_forked_program(*folder_, command + " --architecture resnet50 --out other.safetensors");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("hospital-a.pth looks like resnet50 but has no backbone.layer1.0.conv3"));
 }

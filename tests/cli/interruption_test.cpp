@@ -2,7 +2,7 @@
 // again.
 //
 // TRIBUTARY_KILLS is the number of kills per command (scripts/kill-runs uses many), TRIBUTARY_KILL_SEED the seed of
-// their moments.
+// their times.
 #include <gmock/gmock.h>
 #include <signal.h>
 
@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "tests/support/forked_program.h"
 #include "tests/support/watched_program.h"
 
 namespace tributary {
@@ -67,15 +68,15 @@ const std::vector<Job> kJobs = {
 };
 
 // Pictures, two sources and a mixture, made once.
-const test::TempDir& workshop() {
+const test::TempDir& interruption_dir() {
   const std::string train = "train --architecture lenet --epochs 1 --threads 1 --data data/";
-  static const test::Workshop folder(
+  static const test::PreparedDir dir(
       {"data make digits data --pictures 40 --test-pictures 20",
        train + "signs/train-images.idx --out signs.safetensors",
        train + "postal/train-images.idx --out postal.safetensors",
        "adapt --source signs.safetensors --source postal.safetensors --target data/street/train-images.idx --rounds 1 "
        "--inner-epochs 1 --no-report --threads 1 --run mixture"});
-  return folder;
+  return dir;
 }
 
 class Interruption : public ::testing::TestWithParam<Job> {
@@ -83,20 +84,20 @@ class Interruption : public ::testing::TestWithParam<Job> {
   Interruption() : random_(static_cast<uint64_t>(number_from("TRIBUTARY_KILL_SEED", std::random_device()()))) {}
 
   // A working folder with all inputs of the commands.
-  std::string place(const std::string& name) const {
+  std::string new_dir(const std::string& name) const {
     const std::string folder = folder_.folder(name);
-    for (const char* thing : {"data", "signs.safetensors", "postal.safetensors", "mixture"})
-      fs::create_symlink(workshop() / thing, folder + "/" + thing);
+    for (const char* input : {"data", "signs.safetensors", "postal.safetensors", "mixture"})
+      fs::create_symlink(interruption_dir() / input, folder + "/" + input);
     return folder;
   }
 
   int64_t below(int64_t bound) { return std::uniform_int_distribution<int64_t>(0, bound - 1)(random_); }
 
   // Runs the command uninterrupted and returns the number of changes it made to its folder.
-  int64_t leave_alone(const std::string& folder) const {
-    const test::Ending ending = test::run_watched(folder, GetParam().command);
-    EXPECT_EQ(ending.code, 0) << ending.err;
-    return ending.changes;
+  int64_t run_uninterrupted(const std::string& folder) const {
+    const test::ProcessResult result = test::run_watched(folder, GetParam().command);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.changes;
   }
 
   // The contents of a file, without the times of a summary.
@@ -119,25 +120,25 @@ class Interruption : public ::testing::TestWithParam<Job> {
     static std::map<std::string, Whole> known;
     Whole& own = known[GetParam().name];
     if (own.changes > 0) return own;
-    const std::string folder = place("whole");
-    own.changes = leave_alone(folder);
+    const std::string folder = new_dir("whole");
+    own.changes = run_uninterrupted(folder);
     for (const std::string& file : GetParam().results) own.results[file] = content(folder + "/out/" + file);
     return own;
   }
 
   // Interrupts the command once it has a checkpoint. Starts over if the signal came too early or too late on a busy
   // machine.
-  void leave_unfinished(const std::string& folder, const std::string& flags) {
+  void interrupt(const std::string& folder, const std::string& flags) {
     for (int attempt = 0; attempt < 50; ++attempt) {
-      const test::Blow blow{1 + below(whole().changes), SIGTERM};
-      const test::Ending begun = test::run_watched(folder, GetParam().command + flags, blow);
-      if (begun.code == 128 + SIGTERM && keeps_something(folder + "/out")) return;
+      const test::SignalPlan plan{1 + below(whole().changes), SIGTERM};
+      const test::ProcessResult started = test::run_watched(folder, GetParam().command + flags, plan);
+      if (started.code == 128 + SIGTERM && has_checkpoint(folder + "/out")) return;
       fs::remove_all(folder + "/out");
     }
     FAIL() << "the command was never interrupted";
   }
 
-  static bool keeps_something(const std::string& folder) {
+  static bool has_checkpoint(const std::string& folder) {
     std::error_code missing;
     for (const auto& entry : fs::recursive_directory_iterator(folder, missing))
       if (entry.path().parent_path().filename().string().ends_with("checkpoint")) return true;
@@ -157,40 +158,40 @@ class Interruption : public ::testing::TestWithParam<Job> {
   std::mt19937_64 random_;
 };
 
-TEST_P(Interruption, KilledAtRandomMomentsItEndsTheSame) {
-  const std::string crops = place("cut");
+TEST_P(Interruption, KilledAtRandomItGivesTheSameResult) {
+  const std::string dir = new_dir("interrupted");
   const int64_t changes = whole().changes;
   for (int64_t kills = 0; kills < number_from("TRIBUTARY_KILLS", 2);) {
-    // Every other one while the work is set up, where changes are few and each is another.
+    // Every other kill hits the setup, whose few changes are all different.
     const int64_t after = 1 + below(kills % 2 == 0 ? changes : std::min(changes, kFirstChanges));
     SCOPED_TRACE("killed after " + std::to_string(after) + " of " + std::to_string(changes) + " changes");
-    const test::Ending ending = test::run_watched(crops, GetParam().command, test::Blow{after, SIGKILL});
-    if (ending.code == 128 + SIGKILL) {
+    const test::ProcessResult result = test::run_watched(dir, GetParam().command, test::SignalPlan{after, SIGKILL});
+    if (result.code == 128 + SIGKILL) {
       ++kills;
       continue;
     }
-    ASSERT_EQ(ending.code, 0) << ending.err;
-    expect_whole(crops);
-    fs::remove_all(crops + "/out");
+    ASSERT_EQ(result.code, 0) << result.err;
+    expect_whole(dir);
+    fs::remove_all(dir + "/out");
   }
-  leave_alone(crops);
-  expect_whole(crops);
+  run_uninterrupted(dir);
+  expect_whole(dir);
 }
 
-TEST_P(Interruption, AskedToStopItKeepsItsWorkAndGoesOn) {
-  const std::string crops = place("cut");
+TEST_P(Interruption, SignalSavesACheckpointAndResumes) {
+  const std::string dir = new_dir("interrupted");
   const int64_t changes = whole().changes;
   for (const int signal : {SIGTERM, SIGINT}) {
     const int64_t after = 1 + below(changes * 3 / 4);
-    SCOPED_TRACE("asked after " + std::to_string(after) + " of " + std::to_string(changes) + " changes");
-    const test::Ending ending = test::run_watched(crops, GetParam().command, test::Blow{after, signal});
-    if (ending.code == 0) continue;  // it finished before the signal
-    EXPECT_EQ(ending.code, 128 + signal) << ending.err;
-    EXPECT_THAT(ending.err, HasSubstr("interrupted"));
-    EXPECT_LT(ending.seconds_after, 5);
+    SCOPED_TRACE("signalled after " + std::to_string(after) + " of " + std::to_string(changes) + " changes");
+    const test::ProcessResult result = test::run_watched(dir, GetParam().command, test::SignalPlan{after, signal});
+    if (result.code == 0) continue;  // it finished before the signal
+    EXPECT_EQ(result.code, 128 + signal) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("interrupted"));
+    EXPECT_LT(result.seconds_after, 5);
   }
-  leave_alone(crops);
-  expect_whole(crops);
+  run_uninterrupted(dir);
+  expect_whole(dir);
 }
 
 INSTANTIATE_TEST_SUITE_P(Program, Interruption, ::testing::ValuesIn(kJobs),
@@ -201,37 +202,37 @@ class OneInterruption : public Interruption {};
 INSTANTIATE_TEST_SUITE_P(Program, OneInterruption, ::testing::Values(kJobs[0], kJobs[1], kJobs[4]),
                          [](const auto& info) { return info.param.name; });
 
-TEST_P(OneInterruption, ToldTwiceItEndsAtOnceWithGoodFiles) {
-  const std::string crops = place("cut");
+TEST_P(OneInterruption, SecondSignalExitsAtOnceWithIntactFiles) {
+  const std::string dir = new_dir("interrupted");
   const int64_t changes = whole().changes;
-  const test::Ending ending =
-      test::run_watched(crops, GetParam().command, test::Blow{1 + below(changes * 3 / 4), SIGINT, 2});
-  EXPECT_TRUE(ending.code == 0 || ending.code == 128 + SIGINT) << ending.code << ending.err;
-  leave_alone(crops);
-  expect_whole(crops);
+  const test::ProcessResult result =
+      test::run_watched(dir, GetParam().command, test::SignalPlan{1 + below(changes * 3 / 4), SIGINT, 2});
+  EXPECT_TRUE(result.code == 0 || result.code == 128 + SIGINT) << result.code << result.err;
+  run_uninterrupted(dir);
+  expect_whole(dir);
 }
 
-TEST_P(OneInterruption, WithoutRoomItSaysSoAndKeepsWhatItHad) {
-  const std::string crops = place("cut");
-  ASSERT_NO_FATAL_FAILURE(leave_unfinished(crops, ""));
-  constexpr rlim_t kLess = 100'000;  // than a model file has
-  const test::Ending full = test::run_watched(crops, GetParam().command, {}, kLess);
+TEST_P(OneInterruption, FullDiskIsReportedAndKeepsTheCheckpoint) {
+  const std::string dir = new_dir("interrupted");
+  ASSERT_NO_FATAL_FAILURE(interrupt(dir, ""));
+  constexpr rlim_t kFileLimit = 100'000;  // less than a model file
+  const test::ProcessResult full = test::run_watched(dir, GetParam().command, {}, kFileLimit);
   EXPECT_EQ(full.code, 1) << full.err;
   EXPECT_THAT(full.err, HasSubstr("File too large; free some space and run the same command again"));
-  leave_alone(crops);
-  expect_whole(crops);
+  run_uninterrupted(dir);
+  expect_whole(dir);
 }
 
-TEST_P(OneInterruption, OtherWorkIsRefusedUntilToldToStartOver) {
-  const std::string crops = place("cut");
-  ASSERT_NO_FATAL_FAILURE(leave_unfinished(crops, " --seed 9"));
-  const test::Ending other = test::run_watched(crops, GetParam().command);
+TEST_P(OneInterruption, OtherOptionsAreRejectedWithoutRestart) {
+  const std::string dir = new_dir("interrupted");
+  ASSERT_NO_FATAL_FAILURE(interrupt(dir, " --seed 9"));
+  const test::ProcessResult other = test::run_watched(dir, GetParam().command);
   EXPECT_EQ(other.code, 2) << other.err;
   EXPECT_THAT(other.err, HasSubstr("seed: 9 there, 0 here"));
   EXPECT_THAT(other.err, HasSubstr("--restart"));
-  const test::Ending anew = test::run_watched(crops, GetParam().command + " --restart");
-  EXPECT_EQ(anew.code, 0) << anew.err;
-  expect_whole(crops);
+  const test::ProcessResult restarted = test::run_watched(dir, GetParam().command + " --restart");
+  EXPECT_EQ(restarted.code, 0) << restarted.err;
+  expect_whole(dir);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/program.h"
+#include "tests/support/forked_program.h"
 
 namespace tributary {
 namespace {
@@ -21,7 +21,7 @@ nlohmann::json data_of(const std::string& page) {
 
 class ReportJourney : public ::testing::Test {
  protected:
-  test::Outcome run(const std::string& arguments) const { return test::run_program(folder_, arguments); }
+  test::Outcome run(const std::string& arguments) const { return test::run_forked_program(folder_, arguments); }
 
   void SetUp() override {
     ASSERT_EQ(run("data make digits data --pictures 60 --test-pictures 20").code, 0);
@@ -41,7 +41,7 @@ class ReportJourney : public ::testing::Test {
   test::TempDir folder_;
 };
 
-TEST_F(ReportJourney, ARunLeavesAPageBehindAndAnotherOneIsMadeWithLabels) {
+TEST_F(ReportJourney, RunWritesAReportAndLabelsGiveAnother) {
   const test::Outcome adapted = run(adapt() + "--live --tensorboard --points 30");
   ASSERT_EQ(adapted.code, 0) << adapted.err;
   EXPECT_THAT(adapted.out, HasSubstr("run/report.html"));
@@ -50,7 +50,7 @@ TEST_F(ReportJourney, ARunLeavesAPageBehindAndAnotherOneIsMadeWithLabels) {
   EXPECT_EQ(data.at("pictures"), 60);
   EXPECT_EQ(data.at("embedding").at("sampled"), 30);
   EXPECT_EQ(data.at("finished"), true);
-  EXPECT_TRUE(data.at("labels").is_null()) << "nobody gave labels";
+  EXPECT_TRUE(data.at("labels").is_null()) << "no labels were given";
   EXPECT_EQ(data.at("sources")[1].at("file"), "signs.safetensors");
   int curves = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "run"))
@@ -74,7 +74,7 @@ TEST_F(ReportJourney, ARunLeavesAPageBehindAndAnotherOneIsMadeWithLabels) {
   EXPECT_THAT(test::file_text(folder_ / "run/tsne.png"), HasSubstr("PNG"));
 }
 
-TEST_F(ReportJourney, MistakesAreSaidInOneSentence) {
+TEST_F(ReportJourney, ErrorsAreOneSentence) {
   ASSERT_EQ(run(adapt() + "--no-history").code, 0);
   const auto refused = [&](const std::string& arguments, const std::string& sentence) {
     const test::Outcome outcome = run(arguments);

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/support/program.h"
+#include "tests/support/forked_program.h"
 #include "tests/support/watched_program.h"
 
 namespace tributary {
@@ -18,14 +18,14 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using test::file_text;
 using test::Outcome;
-using test::run_program;
+using test::run_forked_program;
 using test::TempDir;
 using ::testing::HasSubstr;
 
 class ShardsJourney : public ::testing::Test {
  protected:
   Outcome expect_success(const std::string& arguments) const {
-    Outcome outcome = run_program(folder_, arguments);
+    Outcome outcome = run_forked_program(folder_, arguments);
     EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.err;
     return outcome;
   }
@@ -41,7 +41,7 @@ class ShardsJourney : public ::testing::Test {
   TempDir folder_;
 };
 
-TEST_F(ShardsJourney, FromAFolderToShardsToTheSamePredictions) {
+TEST_F(ShardsJourney, ShardsGiveThePredictionsOfTheFolder) {
   expect_success("data make digits digits --pictures 60 --test-pictures 10 --format png");
   for (const char* domain : {"signs", "street"})
     expect_success(std::string("train --data digits/") + domain +
@@ -70,7 +70,7 @@ TEST_F(ShardsJourney, FromAFolderToShardsToTheSamePredictions) {
   expect_success("train --data shards/raw --architecture lenet --epochs 1 --out postal.safetensors");
 }
 
-TEST_F(ShardsJourney, PackingTellsOfPicturesThatAreSetAside) {
+TEST_F(ShardsJourney, PackingReportsSkippedPictures) {
   expect_success("data make digits digits --pictures 20 --test-pictures 10 --format png");
   folder_.write("digits/postal/train/0/zzz.png", "no picture");
   const Outcome packed = expect_success("data pack --data digits/postal/train --out out --size 16 --quality 80");
@@ -81,7 +81,7 @@ TEST_F(ShardsJourney, PackingTellsOfPicturesThatAreSetAside) {
   EXPECT_TRUE(fs::exists(folder_ / "out/out-000000.tar"));
 }
 
-TEST_F(ShardsJourney, KilledOrAskedToStopPackingLeavesAllOrNothing) {
+TEST_F(ShardsJourney, InterruptedPackingLeavesAllOrNothing) {
   expect_success("data make digits digits --pictures 900 --test-pictures 10");
   const std::string command = "data pack --data digits/street/train-images.idx --format raw --shard-megabytes 1 --out ";
   expect_success(command + "whole/out");
@@ -98,17 +98,19 @@ TEST_F(ShardsJourney, KilledOrAskedToStopPackingLeavesAllOrNothing) {
   for (const int signal : {SIGKILL, SIGTERM})
     for (const int64_t after : {int64_t{1}, changes / 2, changes - 2, changes - 1}) {
       SCOPED_TRACE(std::to_string(signal) + " after " + std::to_string(after) + " of " + std::to_string(changes));
-      const test::Ending ending = test::run_watched(folder_.path(), command + "cut/out", test::Blow{after, signal});
-      EXPECT_TRUE(ending.code == 0 || ending.code == 128 + signal) << ending.code << ending.err;
-      if (fs::exists(folder_ / "cut/out")) {
-        EXPECT_EQ(content(folder_ / "cut/out"), whole);
+      const test::ProcessResult result =
+          test::run_watched(folder_.path(), command + "interrupted/out", test::SignalPlan{after, signal});
+      EXPECT_TRUE(result.code == 0 || result.code == 128 + signal) << result.code << result.err;
+      if (fs::exists(folder_ / "interrupted/out")) {
+        EXPECT_EQ(content(folder_ / "interrupted/out"), whole);
       } else if (signal == SIGTERM) {
-        EXPECT_FALSE(fs::exists(folder_ / "cut"));
+        EXPECT_FALSE(fs::exists(folder_ / "interrupted"));
       }
-      if (!fs::exists(folder_ / "cut/out")) expect_success(command + "cut/out");
-      EXPECT_EQ(content(folder_ / "cut/out"), whole);
-      EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "cut"), {}), 1) << "what was killed is still there";
-      fs::remove_all(folder_ / "cut");
+      if (!fs::exists(folder_ / "interrupted/out")) expect_success(command + "interrupted/out");
+      EXPECT_EQ(content(folder_ / "interrupted/out"), whole);
+      EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "interrupted"), {}), 1)
+          << "leftovers of the killed process";
+      fs::remove_all(folder_ / "interrupted");
     }
 }
 

@@ -57,7 +57,7 @@ class Team {
     const size_t speaker = lost == 0 ? 1 : 0;
     for (size_t rank = 0; rank < ranks_.size(); ++rank) {
       if (rank == lost) continue;
-      EXPECT_EQ(ranks_[rank]->finish(), kWorkEnded);
+      EXPECT_EQ(ranks_[rank]->finish(), kWorkError);
       const std::string& printed = ranks_[rank]->err();
       if (rank == speaker) {
         EXPECT_THAT(printed, message);
@@ -98,7 +98,7 @@ TEST(Heartbeat, OtherRanksExitWhenOneIsStopped) {
                             kHeartbeatTimeout + 10);
     // Once continued, the stopped rank finds itself alone.
     team[lost].signal(SIGCONT);
-    EXPECT_EQ(team[lost].finish(), kWorkEnded);
+    EXPECT_EQ(team[lost].finish(), kWorkError);
   }
 }
 
@@ -115,9 +115,9 @@ TEST(Heartbeat, RanksExitWhenOneHangsMidRequest) {
   store.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ASSERT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&store), sizeof store), 0);
   ASSERT_EQ(write(connection, "", 1), 1) << "half a request: set, without key and value";
-  EXPECT_EQ(team[0].finish(), kWorkEnded);
+  EXPECT_EQ(team[0].finish(), kWorkError);
   EXPECT_THAT(team[0].err(), HasSubstr(kUnknownRank));
-  EXPECT_EQ(team[1].finish(), kWorkEnded);
+  EXPECT_EQ(team[1].finish(), kWorkError);
   EXPECT_THAT(team[1].err(), HasSubstr("rank 0 on "));
   close(connection);
 }
@@ -128,14 +128,14 @@ TEST(Heartbeat, CheckThrowsInTheMainThread) {
     try {
       heartbeat.check(600);
     } catch (const LostPeer& lost) {
-      if (!lost.quiet()) fmt::print(stderr, "tributary: told: {}\n", lost.what());
-      return static_cast<int>(kWorkEnded);
+      if (!lost.quiet()) fmt::print(stderr, "tributary: reported: {}\n", lost.what());
+      return static_cast<int>(kWorkError);
     }
     return 0;
   });
   team.wait_until_ready();
   team[1].signal(SIGKILL);
-  team.expect_exit_naming(1, HasSubstr("told: rank 1 on "), 10);
+  team.expect_exit_naming(1, HasSubstr("reported: rank 1 on "), 10);
 }
 
 TEST(Heartbeat, ForwardsTheErrorOfAFailedRank) {
@@ -169,7 +169,7 @@ TEST(Heartbeat, ForwardsTheNameOfALostRank) {
       heartbeat.check(600);
     } catch (const LostPeer&) {
       heartbeat.fail("unknown error");
-      return static_cast<int>(kWorkEnded);
+      return static_cast<int>(kWorkError);
     }
     return 0;
   };

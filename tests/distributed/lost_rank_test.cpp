@@ -53,7 +53,7 @@ void expect_loss(size_t lost, int signal) {
   ranks[lost]->signal(signal);
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     if (rank == lost) continue;
-    EXPECT_EQ(ranks[rank]->finish(), kWorkEnded);
+    EXPECT_EQ(ranks[rank]->finish(), kWorkError);
     if (rank > (lost == 0 ? 1u : 0u)) continue;  // quiet
     const testing::Matcher<std::string> named = HasSubstr(fmt::format("rank {} on ", lost));
     // A rank that stops in a request to rank 0 cannot be named.

@@ -56,9 +56,9 @@ int main(int argc, char** argv) {
     return exit_code_for_lost_peer();
   } catch (const InputError& error) {
     std::cerr << "rank_program: " << error.what() << '\n';
-    return kBadInput;
+    return kInputError;
   } catch (const std::exception& error) {
     std::cerr << "rank_program: " << error.what() << '\n';
-    return kMemoryEnded;
+    return kMemoryError;
   }
 }

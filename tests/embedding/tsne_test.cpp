@@ -50,16 +50,16 @@ std::pair<Tensor, double> repulsion_of(const Tensor& places, double angle) {
 }
 
 TEST(Perplexity, EqualDistancesGiveUniformProbabilities) {
-  for (const double asked : {1.0, 4.0, 8.0, 100.0})
-    for (const float p : spread({2, 2, 2, 2, 2, 2, 2, 2}, asked)) EXPECT_NEAR(p, 0.125, 1e-6) << asked;
+  for (const double perplexity : {1.0, 4.0, 8.0, 100.0})
+    for (const float p : spread({2, 2, 2, 2, 2, 2, 2, 2}, perplexity)) EXPECT_NEAR(p, 0.125, 1e-6) << perplexity;
 }
 
 TEST(Perplexity, MatchesTheRequestedValue) {
   std::vector<float> squared(91);
   for (size_t j = 0; j < squared.size(); ++j) squared[j] = 1e-3f * static_cast<float>(1 + j * j);
-  for (const double asked : {1.5, 5.0, 30.0, 90.0}) {
-    const std::vector<float> p = spread(squared, asked);
-    EXPECT_NEAR(perplexity_of(p), asked, 1e-4 * asked);
+  for (const double perplexity : {1.5, 5.0, 30.0, 90.0}) {
+    const std::vector<float> p = spread(squared, perplexity);
+    EXPECT_NEAR(perplexity_of(p), perplexity, 1e-4 * perplexity);
     EXPECT_NEAR(std::accumulate(p.begin(), p.end(), 0.0), 1, 1e-5);
     EXPECT_TRUE(std::is_sorted(p.rbegin(), p.rend()));
   }

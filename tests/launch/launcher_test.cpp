@@ -62,7 +62,7 @@ TEST(Launch, IgnoresTheExitCodeOfRanksThatLostAPeer) {
   setenv("TRIBUTARY_LAUNCHED", "1", 1);
   const std::string code = std::to_string(exit_code_for_lost_peer());
   unsetenv("TRIBUTARY_LAUNCHED");
-  EXPECT_EQ(exit_code_for_lost_peer(), kWorkEnded);
+  EXPECT_EQ(exit_code_for_lost_peer(), kWorkError);
   // Rank 0 exits first: rank 1 waits for the end of the pipe.
   const test::TempDir folder;
   const std::string pipe = folder / "pipe";
@@ -70,7 +70,7 @@ TEST(Launch, IgnoresTheExitCodeOfRanksThatLostAPeer) {
   EXPECT_EQ(launch(shells(2, "if test $RANK = 0; then exec 9>" + pipe + "; exit " + code + "; else cat " + pipe +
                                  "; exit 2; fi")),
             2);
-  EXPECT_EQ(launch(shells(2, "exit " + code)), kWorkEnded);
+  EXPECT_EQ(launch(shells(2, "exit " + code)), kWorkError);
 }
 
 TEST(Launch, ForwardsSignals) {

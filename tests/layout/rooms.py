@@ -16,7 +16,7 @@ NOTHING = {"", "-", "–", "—", "nothing", "none"}
 EVERYTHING = {"all", "all rooms", "everything", "every room"}
 # Folders of the repository that the table may also name, though they are not below tributary/.
 OUTSIDE = {"cli", "tests", "fuzz", "bench", "web", "examples"}
-# Folders of tests/ that mirror no room.
+# Folders of tests/ that do not mirror a room.
 EXTRA_TESTS = {"support", "parity", "cli", "web", "node", "layout"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"tributary/([^/"]+)/[^"]*"', re.MULTILINE)
 
@@ -27,7 +27,7 @@ def plain_name(cell):
 
 
 def read_table(text):
-    """Maps each room to the set of rooms it may include, and lists what is wrong with the table."""
+    """Maps each room to the set of rooms it may include, and lists the errors in the table."""
     rows, problems, inside = {}, [], False
     for line in text.splitlines():
         if not line.lstrip().startswith("|"):
@@ -106,7 +106,7 @@ def rooms_of_build(text):
 
 
 def problems_of(root):
-    """Everything in which the tree at `root` differs from its table, one sentence each."""
+    """All differences between the tree at `root` and its table, one sentence each."""
     rooms, problems = read_table((root / "docs/architecture.md").read_text(encoding="utf-8"))
     if not rooms:
         return problems

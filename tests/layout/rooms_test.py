@@ -1,4 +1,4 @@
-"""The check of rooms.py on small trees with one planted violation each, and on this repository."""
+"""Tests rooms.py on small trees with one violation each, and on this repository."""
 import tempfile
 import unittest
 from pathlib import Path

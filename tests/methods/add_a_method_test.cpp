@@ -10,7 +10,7 @@ MethodEntry entropy_method();  // examples/method/entropy.cpp
 
 namespace {
 
-TEST(AddAMethod, TheExampleOfThePageRunsAndDoesWhatItSays) {
+TEST(AddAMethod, ExampleMinimisesEntropy) {
   Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
   struct Entropies : Observer {
     std::vector<double> means;
@@ -27,7 +27,7 @@ TEST(AddAMethod, TheExampleOfThePageRunsAndDoesWhatItSays) {
   EXPECT_LT(observer.means.back(), observer.means.front());
 }
 
-TEST(AddAMethod, ThePageShowsTheFileThatIsTested) {
+TEST(AddAMethod, PageShowsTheTestedFile) {
   const std::string page = read_text(std::string(TRIBUTARY_SOURCE_DIR) + "/docs/add-a-method.md");
   const std::string file = read_text(std::string(TRIBUTARY_SOURCE_DIR) + "/examples/method/entropy.cpp");
   EXPECT_NE(page.find("```cpp\n" + file + "```"), std::string::npos);

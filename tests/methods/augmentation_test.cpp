@@ -66,7 +66,7 @@ std::unique_ptr<Method> method_named(const std::string& name, const Augmentation
     MethodOptions common = test::quick(/*epochs=*/1);
     common.augmentation = augmentation;
     common.cuda_graph = cuda_graph;
-    // MA's predictor is not trained while it warms up.
+    // MA does not train its predictor during warm-up.
     return test::configured(entry, name == "ma" ? "ma_warm_up = 0\n" : "", common);
   }
   throw std::logic_error("no method " + name);
@@ -94,7 +94,7 @@ class AugmentationFlags : public ::testing::TestWithParam<std::string> {
     const auto expect_change = [&](const char* flag, const Augmentation& augmentation) {
       const Tensor with = trained(GetParam(), augmentation, setting);
       EXPECT_TRUE(with.isfinite().all().item<bool>()) << flag;
-      // Runs on a GPU differ in rounding; augmentation changes more than that.
+      // GPU runs differ in rounding; augmentation changes results by more.
       EXPECT_GT((with - without).abs().max().item<double>(), 1e-4) << flag;
     };
     expect_change("--augment-shift", {4, 0, 0, 0});
@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, AugmentationFlags,
                                            "caida", "nrc"),
                          [](const auto& info) { return info.param; });
 
-// The adversary sees confident and unconfident batches alone, both augmented.
+// The adversary sees only the confident and the unconfident batch, both augmented.
 TEST(SelectiveAugmentation, ReachesUnconfidentBatches) {
   const auto adapted = [](const Augmentation& augmentation) {
     Ensemble ensemble = test::small_ensemble({"lenet"});

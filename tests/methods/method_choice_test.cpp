@@ -52,7 +52,7 @@ TEST(MethodChoice, AppliesPresetsBelowGivenValues) {
   EXPECT_THAT(text, HasSubstr("\nmixup = false\n"));
 }
 
-TEST(MethodChoice, RefusesUnknownMethodsAndOraclesThatDoNotExist) {
+TEST(MethodChoice, RejectsUnknownMethodsAndMissingOracles) {
   EXPECT_THROW(Chosen("[adapt]\nmethod = \"magic\"\n"), InputError);
   EXPECT_THROW(Chosen("[adapt]\nmethod = \"shot\"\n").choice.require_oracle(), InputError);
   Chosen("[adapt]\nmethod = \"selective\"\n").choice.require_oracle();

@@ -1,4 +1,4 @@
-// Adaptations on several ranks end as those of one process: losses, selections, accuracy.
+// Adaptations on several ranks match those of one process: losses, selections, accuracy.
 #include <gtest/gtest.h>
 
 #include "tests/support/methods.h"
@@ -15,8 +15,8 @@ namespace {
 
 using test::Recorder;
 
-// The tolerance of probabilities after two rounds; that of losses is 1e-4. The domain weights, which many steps fit to
-// all probabilities, amplify rounding.
+// The tolerance of probabilities after two rounds; that of losses is 1e-4. The domain weights are fitted to all
+// probabilities in many steps, which amplifies rounding.
 constexpr double kProbability = 1e-3;
 
 struct MethodCase {
@@ -59,7 +59,7 @@ Ensemble sources() {
   return ensemble;
 }
 
-// Whole batches: with two pictures BatchNorm keeps little more than the sign of their difference, which rounding can
+// Full batches: with two pictures BatchNorm keeps little more than the sign of their difference, which rounding can
 // flip.
 ImageSet target() {
   return make_digits(DigitDomain::kPostal, 24, 7).images;
@@ -93,11 +93,11 @@ void expect_equal(const Recorder& one, const Recorder& other) {
 
 class DistributedSession : public ::testing::TestWithParam<MethodCase> {};
 
-TEST_P(DistributedSession, EndAsOneProcess) {
+TEST_P(DistributedSession, MatchesOneProcess) {
   const ImageSet pictures = target();
   Ensemble alone = sources();
   const Recorder wanted = adapted_by(alone, GetParam().method, pictures);
-  test::session(GetParam().ranks, [&](Communicator& comm) {
+  test::run_ranks(GetParam().ranks, [&](Communicator& comm) {
     Ensemble ensemble = sources();
     ensemble.shard(
         comm, quick_method(GetParam().method)->division() == Division::kNone ? Sharding::By::kNothing : GetParam().by);
@@ -120,19 +120,19 @@ INSTANTIATE_TEST_SUITE_P(Communicator, DistributedSession,
                                               info.param.by == Sharding::By::kRows ? "Rows" : "Sources");
                          });
 
-TEST(TogetherStreamed, PicturesThatDoNotLieInMemoryAreTheSame) {
+TEST(TogetherStreamed, StreamedPicturesGiveTheSameResult) {
   const ImageSet pictures = target();
   Ensemble alone = sources();
   const Recorder wanted = adapted_by(alone, "selective", pictures);
   for (const Sharding::By by : {Sharding::By::kRows, Sharding::By::kSources})
-    test::session(2, [&](Communicator& comm) {
+    test::run_ranks(2, [&](Communicator& comm) {
       Ensemble ensemble = sources();
       ensemble.shard(comm, by);
       expect_equal(adapted_by(ensemble, "selective", test::streamed(pictures)), wanted);
     });
 }
 
-TEST(TogetherTraining, OfASourceIsThatOfOneProcess) {
+TEST(TogetherTraining, SourceTrainingMatchesOneProcess) {
   LabelledImages data{test::noise_pictures(24), {numbered_classes(10), {}}};
   for (int64_t i = 0; i < 24; ++i) data.labels.values.push_back(i % 10);
   SourceTrainingOptions options;
@@ -141,7 +141,7 @@ TEST(TogetherTraining, OfASourceIsThatOfOneProcess) {
   SourceModel alone(test::small_info("dtn"), Random(1));
   train_source(alone, data, data, options, 1);
   const NamedTensors wanted = alone.state();
-  test::session(3, [&](Communicator& comm) {
+  test::run_ranks(3, [&](Communicator& comm) {
     SourceModel model(test::small_info("dtn"), Random(1));
     model.shard({&comm, Sharding::By::kRows});
     train_source(model, data, data, options, 1);
@@ -151,7 +151,7 @@ TEST(TogetherTraining, OfASourceIsThatOfOneProcess) {
   });
 }
 
-// Saves the first rank's checkpoint at chance number `at` to save one, and stops the work there.
+// Saves the first rank's checkpoint at opportunity `at` and stops there.
 class InterruptingRanks : public SharedCheckpointer {
  public:
   InterruptingRanks(Communicator& comm, CheckpointFolder* folder, int64_t at)
@@ -180,11 +180,11 @@ void expect_resumed(int64_t before, int64_t after, Sharding::By by) {
     InterruptingRanks checkpointer(comm, own ? &*own : nullptr, at);
     quick_method("selective")->adapt(ensemble, pictures, recorder, checkpointer);
   };
-  test::session(before, [&](Communicator& comm) {
+  test::run_ranks(before, [&](Communicator& comm) {
     Recorder recorder;
     EXPECT_THROW(run(comm, recorder, 3), Interrupted);
   });
-  test::session(after, [&](Communicator& comm) {
+  test::run_ranks(after, [&](Communicator& comm) {
     Recorder recorder;
     run(comm, recorder, -1);
     EXPECT_LT((recorder.rounds.back().probabilities - wanted.rounds.back().probabilities).abs().max().item<double>(),
@@ -197,7 +197,7 @@ TEST(TogetherInterrupted, ResumesWithAnotherNumberOfRanks) {
   expect_resumed(3, 1, Sharding::By::kRows);
 }
 
-TEST(TogetherInterrupted, BySourcesKeepsWhatEachRankHas) {
+TEST(TogetherInterrupted, ShardedSourcesKeepTheStateOfEachRank) {
   expect_resumed(2, 1, Sharding::By::kSources);
 }
 

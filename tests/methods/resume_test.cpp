@@ -1,4 +1,4 @@
-// Every method, interrupted between two steps and resumed from a checkpoint, ends as if it had not been interrupted.
+// Every method, interrupted between two steps and resumed from a checkpoint, gives the result of an uninterrupted run.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using test::Recorder;
 
-// Saves the state at chance number `at` to save it and stops the work there; counts the chances.
+// Saves the state at opportunity `at` and stops there; counts the opportunities.
 class Interrupting : public Checkpointer {
  public:
   Interrupting(std::string file, int64_t at) : file_(std::move(file)), at_(at) {}
@@ -44,7 +44,7 @@ struct Case {
 
 class Resume : public ::testing::TestWithParam<Case> {
  protected:
-  // Runs the method on fresh sources; the last round, and the models it leads to.
+  // Runs the method on fresh sources and returns the last round and the resulting models.
   std::pair<RoundEvent, NamedTensors> adapted(Checkpointer& checkpointer) const {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
     Recorder recorder;
@@ -73,7 +73,7 @@ class Resume : public ::testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(Resume, EndsAsAnUninterruptedRun) {
+TEST_P(Resume, MatchesAnUninterruptedRun) {
   const test::TempDir folder;
   const std::string file = folder / "kept.safetensors";
   Interrupting never("", -1);
@@ -99,7 +99,7 @@ TEST_P(Resume, EndsAsAnUninterruptedRun) {
   }
 }
 
-// Is interrupted by the report of round 1.
+// Interrupted by the report of round 1.
 struct Impatient : Recorder {
   void on_round(const RoundEvent& event) override {
     if (event.round == 1) throw Interrupted(SIGINT);
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, ResumeReport,
                                            Case{"decision", "decision", ""}),
                          [](const auto& info) { return info.param.name; });
 
-TEST_P(ResumeReport, ARoundWhoseReportWasInterruptedIsReportedAgain) {
+TEST_P(ResumeReport, RepeatsAnInterruptedReport) {
   const test::TempDir folder;
   Interrupting never(folder / "kept.safetensors", -1);
   const auto [whole, whole_models] = adapted(never);

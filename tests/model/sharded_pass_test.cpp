@@ -28,7 +28,7 @@ TEST(Communicator, DividesRowsIntoContiguousShards) {
 TEST(Communicator, GathersShardsOfUnequalSize) {
   const Tensor rows = torch::arange(20, torch::kFloat32).view({10, 2});
   for (const int64_t size : {1, 2, 3, 7}) {
-    test::session(size, [&](Communicator& comm) {
+    test::run_ranks(size, [&](Communicator& comm) {
       const Shard shard = shard_of(10, comm);
       EXPECT_TRUE(gather_rows(comm, rows.narrow(0, shard.begin, shard.count()), 10).equal(rows)) << size;
     });
@@ -46,7 +46,7 @@ TEST_P(SyncBatchNorm, EqualsBatchNormOfTheWholeBatch) {
   const Tensor mean = torch::zeros({4}), variance = torch::ones({4});
   const Tensor expected = at::batch_norm(whole_x, whole_weight, whole_bias, mean, variance, true, 0.1, 1e-5, false);
   expected.backward(grad_output);
-  test::session(GetParam(), [&](Communicator& comm) {
+  test::run_ranks(GetParam(), [&](Communicator& comm) {
     const Shard shard = shard_of(9, comm);
     const auto own = [&](const Tensor& all) { return all.narrow(0, shard.begin, shard.count()); };
     const Tensor own_x = leaf(own(x)), own_weight = leaf(weight), own_bias = leaf(bias);
@@ -66,7 +66,7 @@ TEST_P(SyncBatchNorm, EqualsBatchNormOfTheWholeBatch) {
 }
 
 TEST_P(SyncBatchNorm, KeepsEarlierPassesDifferentiable) {
-  test::session(GetParam(), [&](Communicator& comm) {
+  test::run_ranks(GetParam(), [&](Communicator& comm) {
     BatchNorm norm(3);
     DropoutStream dropout_stream = DropoutStream::quiet(torch::kCPU);
     const Tensor before = norm(torch::randn({4, 3}), &dropout_stream);
@@ -77,7 +77,7 @@ TEST_P(SyncBatchNorm, KeepsEarlierPassesDifferentiable) {
 }
 
 TEST_P(SyncBatchNorm, AcceptsUndefinedRunningStatistics) {
-  test::session(GetParam(), [&](Communicator& comm) {
+  test::run_ranks(GetParam(), [&](Communicator& comm) {
     const Tensor y =
         sync_batch_norm(comm, torch::ones({2, 3}), {torch::ones({3}), torch::zeros({3}), {}, {}, 0.1, 1e-5});
     EXPECT_LT(y.abs().max().item<double>(), 1e-5);
@@ -129,7 +129,7 @@ TEST_P(ShardedPass, TrainsLikeOneProcess) {
   const Tensor x = torch::randn({rows, 3, size, size});
   SourceModel alone = source();
   const Result expected = trained(alone, x);
-  test::session(ranks, [&](Communicator& comm) {
+  test::run_ranks(ranks, [&](Communicator& comm) {
     Ensemble ensemble;
     ensemble.sources.push_back(source());
     ensemble.shard(comm, by);
@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"resnet18", 2, 6, Sharding::By::kRows, 96, 1, 1e-3}));
 
 TEST(ShardedPassTensors, RecordOwnerAndReduction) {
-  test::session(2, [&](Communicator& comm) {
+  test::run_ranks(2, [&](Communicator& comm) {
     Ensemble ensemble = test::small_ensemble({"lenet", "lenet", "lenet"});
     ensemble.shard(comm, Sharding::By::kSources);
     const auto owner = [&](size_t j) { return ensemble.sources[j].backbone_parameters().front().owner; };

@@ -543,5 +543,14 @@ TEST(WeightFile, BackboneMustBeCompleteAndFinite) {
                std::logic_error);
 }
 
+TEST(ImportOptions, DeviationIsAnAliasOfStd) {
+  OptionTable table;
+  ImportOptions options;
+  declare(table, options);
+  table.read_toml_text("[model]\ndeviation = \"1,2,3\"\n", "old.toml");
+  table.apply_toml();
+  EXPECT_EQ(options.deviation, "1,2,3");
+}
+
 }  // namespace
 }  // namespace tributary

@@ -33,7 +33,7 @@ void dump_losses(Dump& dump, const BaitStepOptions& options) {
   }
 }
 
-// The masks that a pass with `dropout_stream` will draw, read off a copy of the source.
+// The masks that a pass with `dropout_stream` will draw, read from a copy of the source.
 void dump_bait_masks(Dump& dump, const std::string& name, const SourceModel& source, const Tensor& x,
                      DropoutStream dropout_stream) {
   SourceModel copy(source.info(), Random(0));
@@ -45,9 +45,9 @@ void dump_bait_masks(Dump& dump, const std::string& name, const SourceModel& sou
 
 class BaitParity : public ::testing::TestWithParam<HeadDistance> {};
 
-TEST_P(BaitParity, LossesGradientsAndTwoStepsAgree) {
+TEST_P(BaitParity, LossesGradientsAndTwoStepsMatch) {
   SourceModel source(test::small_info("lenet"), Random(1));
-  // Rates so large, and so different, that a wrong update shows in the weights.
+  // Large and different rates, so that a wrong update shows in the weights.
   const BaitStepOptions options{GetParam(), GetParam() == HeadDistance::kCode ? 10.0 : 1.0, 0.02, 0.05, 0.3, false};
   BaitStep step(source, options);
   // Equal heads would be a special case: in the paper's form they have no gradient.
@@ -83,7 +83,7 @@ TEST_P(BaitParity, LossesGradientsAndTwoStepsAgree) {
   const auto python = test::python_with("torch");
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
   EXPECT_TRUE(test::run_python(*python, "tests/parity/bait_reference.py", {folder / "bait.safetensors"}))
-      << "its output above says what differs";
+      << "see its output above";
 }
 
 INSTANTIATE_TEST_SUITE_P(Distances, BaitParity, ::testing::Values(HeadDistance::kCode, HeadDistance::kPaper));

@@ -1,12 +1,12 @@
-"""Recomputes BAIT's losses, their gradients and whole steps dumped by Tributary with plain PyTorch, and compares them.
+"""Recomputes BAIT's losses, gradients and steps with plain PyTorch and compares them with a dump by Tributary.
 
     /usr/bin/python3 tests/parity/bait_reference.py DUMP.safetensors
 
 Computes the equations of docs/method.md (BAIT).
 
-The first part takes two heads' logits and compares the cast's and the bite's loss with their
-gradients. The second starts from a source and a bait, is given each step's batch and dropout masks, and goes its own
-way from there: the second step starts where our own first one ended, so that momentum is compared, too.
+The first part takes the logits of two heads and compares the losses of cast and bite with their gradients. The second
+starts from a source and a bait and takes only the batch and dropout masks of each step from the dump: the second step
+starts from our result of the first one, so that momentum is compared, too.
 """
 import json
 import sys
@@ -35,7 +35,7 @@ def distances(p_a, p_b, form):
 
 
 def signs_of(p_a):
-    """+1 for the half of the batch, rounded down, that the anchor is least sure of."""
+    """+1 for the half of the batch, rounded down, of which the anchor is least certain."""
     ranked = sorted(range(len(p_a)), key=entropy(p_a).tolist().__getitem__, reverse=True)
     signs = -torch.ones(len(p_a))
     signs[ranked[:len(p_a) // 2]] = 1
@@ -43,14 +43,14 @@ def signs_of(p_a):
 
 
 def cast_loss(z_a, z_b, config):
-    """-> (loss, the size of the terms that it sums)"""
+    """Returns the loss and the magnitude of the terms that it sums."""
     p_a, p_b = z_a.softmax(1), z_b.softmax(1)
     d = distances(p_a, p_b, config["form"])
     return -config["cast_weight"] * (signs_of(p_a.detach()) * d).mean(), config["cast_weight"] * d.mean().item()
 
 
 def bite_loss(z_a, z_b):
-    """-> (loss, the size of the terms that it sums)"""
+    """Returns the loss and the magnitude of the terms that it sums."""
     p_a, p_b = z_a.softmax(1), z_b.softmax(1)
     mutual = (-(p_a * torch.log(p_b + EPSILON)).sum(1) - (p_b * torch.log(p_a + EPSILON)).sum(1)).mean()
     mean_a, mean_b = p_a.mean(0), p_b.mean(0)

@@ -23,10 +23,10 @@ void compare(const Dump& dump, const std::string& method, double labels, double 
   test::TempDir folder;
   const std::string path = folder / (method + ".safetensors");
   dump.write(path, {{"method", method}, {"labels", labels}, {"relations", relations}});
-  EXPECT_TRUE(test::run_python(*python, "tests/parity/joint_reference.py", {path})) << "its output says what differs";
+  EXPECT_TRUE(test::run_python(*python, "tests/parity/joint_reference.py", {path})) << "see its output";
 }
 
-// Groups that every source sees in its own way, and predictions that are mostly right.
+// Clusters that every source sees differently, with mostly right predictions.
 struct Target {
   Tensor truth = torch::arange(kPictures) % kClasses;
   Tensor features = (2 * test::normals({kSources, kClasses, kWidth}, 1)).index_select(1, truth) +
@@ -49,7 +49,7 @@ void add_step(Dump& dump, const Tensor& weights, const Tensor& labels, const Mix
   dump.add("gradient.raw", raw.front().grad());
 }
 
-TEST(JointParity, DecisionsCentroidsLabelsLossesAndGradientsAgree) {
+TEST(JointParity, DecisionMatches) {
   const Target target;
   const Tensor raw = test::normals({kSources}, 5).requires_grad_(true);
   const Tensor weights = sigmoid_weights(raw);
@@ -70,7 +70,7 @@ TEST(JointParity, DecisionsCentroidsLabelsLossesAndGradientsAgree) {
   compare(dump, "decision", 0.3, 0);
 }
 
-TEST(JointParity, CaidasAnchorsLabelsLossesAndGradientsAgree) {
+TEST(JointParity, CaidaMatches) {
   const Target target;
   const Tensor raw = test::normals({kSources}, 6).requires_grad_(true);
   const Tensor weights = softmax_weights(raw, torch::zeros({1}));

@@ -1,9 +1,9 @@
-"""Recomputes the labels, losses and gradients of DECISION and CAiDA that Tributary dumped.
+"""Recomputes the labels, losses and gradients of DECISION and CAiDA and compares them with a dump by Tributary.
 
     /usr/bin/python3 tests/parity/joint_reference.py DUMP.safetensors
 
-Computes the equations of docs/method.md (DECISION and CAiDA) in the plainest way: whole tables of distances, walks
-hop by hop, pairs of sources one by one. Everything is computed in double.
+Computes the equations of docs/method.md (DECISION and CAiDA) in the simplest way: full distance matrices, walks hop by
+hop, pairs of sources one by one. Everything is computed in float64.
 """
 import json
 import sys
@@ -50,7 +50,7 @@ def decision_labels(dump, alpha, comparison):
 
 
 def anchor_of(start, distances, confident):
-    """The greedy walk: from the nearest to the nearest that was not visited, to the first confident one."""
+    """The greedy walk: moves to the nearest picture not visited yet, until it reaches a confident one."""
     visited, first = [start], None
     for _ in range(69):
         row = distances[visited[-1]].clone()
@@ -130,7 +130,7 @@ def main(path):
     objective.backward()
     comparison.check("labels", "labels", labels)
     comparison.check("weights", "weights", weights)
-    # A difference of two entropies may be far smaller than both: their size sets the rounding.
+    # A difference of two entropies may be much smaller than both: their magnitude determines the rounding error.
     comparison.check("losses", "objective", objective, floor=marginal.item())
     comparison.check("losses", "parts", torch.stack(parts))
     comparison.check("gradients", "gradient.logits", logits.grad)

@@ -34,7 +34,7 @@ void add_adam(Dump& dump, int steps, double rate, AdamOptions options) {
 
 class MaParity : public ::testing::TestWithParam<std::pair<MaSpace, const char*>> {};
 
-TEST_P(MaParity, LossesGradientsAndSingularVectorsAgree) {
+TEST_P(MaParity, LossesGradientsAndSingularVectorsMatch) {
   const auto& [space, architecture] = GetParam();
   const auto python = test::python_with("torch");
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
@@ -46,7 +46,8 @@ TEST_P(MaParity, LossesGradientsAndSingularVectorsAgree) {
   MaStep step(source, numbers, Random(2));
   Dump dump;
   dump.add("origin.", parameters_of(source));
-  for (const NamedTensor& parameter : parameters_of(source))  // away from the source, so that the distance has a slope
+  for (const NamedTensor& parameter :
+       parameters_of(source))  // move away from the source, so that the distance has a gradient
     parameter.value.detach().add_(test::normals(parameter.value.sizes(), 7), 0.003);
   dump.add("source.", source.state());
   dump.add("generator.", step.generator().parameters());
@@ -75,7 +76,7 @@ TEST_P(MaParity, LossesGradientsAndSingularVectorsAgree) {
   dump.add("grad.discriminator.", discriminator.parameters, of_discriminator.gradients);
   dump.add("grad.generator.", step.generator().parameters(), of_generator.gradients);
   dump.add("grad.predictor.", parameters_of(source), of_predictor.gradients);
-  add_adam(dump, 5, 0.7, {0.9, 0.999, 1e-8});  // large steps, so that the weights show them
+  add_adam(dump, 5, 0.7, {0.9, 0.999, 1e-8});  // large steps, so that they show in the weights
 
   test::TempDir folder;
   dump.write(folder / "ma.safetensors", {{"space", space == MaSpace::kImage ? "image" : "feature"},

@@ -1,6 +1,6 @@
-"""MA's three steps (docs/method.md, MA) computed again with PyTorch: losses, gradients, singular vectors, Adam.
+"""Recomputes MA's three steps (docs/method.md, MA) with PyTorch: losses, gradients, singular vectors, Adam.
 
-The random draws (classes, z, dropout masks, start of the virtual adversary) come from the dump.
+The random draws (classes, z, dropout masks, initial perturbation of the virtual adversarial loss) come from the dump.
 """
 import json
 import os
@@ -31,7 +31,7 @@ def generate(g, labels, z):
 
 
 def singular_vectors(d, layers):
-    """One power iteration a layer."""
+    """One power iteration per layer."""
     for i in range(layers):
         matrix = d[f"{i}.weight"].detach().flatten(1)
         d[f"{i}.v"] = F.normalize(matrix.t() @ d[f"{i}.u"], dim=0)
@@ -64,7 +64,8 @@ def check_gradients(comparison, name, loss, tensors):
     for key, gradient in gradients.items():
         floor = 0.0
         if key.endswith(BEFORE_BATCH_NORM):
-            # What a BatchNorm takes away again: the sum of terms that cancel, as large as those of the weight.
+            # A bias before a BatchNorm: its gradient is a sum of terms that cancel, each as large as those of the
+            # weight.
             floor = largest(gradients[key[:-len("bias")] + "weight"])
         elif key == "3.bias":  # of the discriminator: a difference of two means below 1
             floor = 1.0
@@ -75,7 +76,7 @@ def main(path):
     dump, metadata = read(path)
     config = json.loads(metadata["config"])
     comparison = Comparison(dump)
-    comparison.TOLERANCE = 5e-5  # the virtual adversary carries the rounding of one pass into another
+    comparison.TOLERANCE = 5e-5  # the virtual adversarial loss propagates rounding from one pass to the next
     pictures = config["space"] == "image"
     g = {key: tensor.requires_grad_() for key, tensor in dump.below("generator.").items()}
     d = dump.below("discriminator.")

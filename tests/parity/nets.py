@@ -1,7 +1,7 @@
-"""The digit nets of the source models, with dropout masks given from outside.
+"""The digit networks of the source models, with dropout masks as inputs.
 
-A training step draws random numbers in three places: lambda, the permutation and dropout. The first two are inputs of
-the step anyway; with the masks as inputs too, the whole step is a function that two programs can compute and compare.
+A training step draws random numbers for lambda, the permutation and dropout. The first two are inputs of the step
+anyway; with the masks as inputs too, the step is a deterministic function that two programs can compute and compare.
 A mask is already scaled: 0 or 1/(1-p).
 """
 import torch
@@ -10,10 +10,10 @@ from torch.nn import functional as F
 
 
 class Kinks:
-    """Counts the close calls of ReLU and maximum: where rounding may decide which way the gradient goes.
+    """Counts near-ties of ReLU and maximum, where rounding may decide which way the gradient flows.
 
-    One value on the other side of a kink changes the gradients behind it by 1e-3 and more. That is no mistake of either
-    program, but it makes a comparison at 1e-5 worthless, so it has to be known.
+    One value on the other side of a kink changes the gradients behind it by 1e-3 and more. Neither program is wrong
+    then, but a comparison at 1e-5 is meaningless, so the script must know.
     """
 
     MARGIN = 1e-6
@@ -66,7 +66,8 @@ class Dtn(nn.Module):
         layers = []
         for inputs, outputs in ((3, 64), (64, 128), (128, 256)):
             conv = nn.Conv2d(inputs, outputs, 5, stride=2, padding=2)
-            # Two identities hold the places of dropout and ReLU, so that the layers keep the research script's numbers.
+            # Two identities take the positions of dropout and ReLU, so that the layers have the research script's
+            # numbers.
             layers += [conv, nn.BatchNorm2d(outputs), nn.Identity(), nn.Identity()]
         self.conv_params = nn.Sequential(*layers)
         self.kinks = Kinks()

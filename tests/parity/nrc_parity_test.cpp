@@ -1,4 +1,4 @@
-// NRC's banks, neighbours, losses and slopes against an independent PyTorch script.
+// NRC's banks, neighbours, losses and gradients against an independent PyTorch script.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,7 @@ namespace {
 
 using test::Dump;
 
-TEST(NrcParity, BanksNeighboursLossesAndSlopesAgreeInBothHalvesAndBothForms) {
+TEST(NrcParity, BanksNeighboursLossesAndGradientsMatch) {
   const auto python = test::python_with("torch");
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
   constexpr int64_t kPictures = 60, kWidth = 16, kClasses = 7, kSteps = 20;
@@ -55,7 +55,7 @@ TEST(NrcParity, BanksNeighboursLossesAndSlopesAgreeInBothHalvesAndBothForms) {
   test::TempDir folder;
   dump.write(folder / "nrc.safetensors", {{"steps", kSteps}, {"first", {3, 2}}, {"later", {5, 4}}, {"cases", cases}});
   EXPECT_TRUE(test::run_python(*python, "tests/parity/nrc_reference.py", {folder / "nrc.safetensors"}))
-      << "its output above says what differs";
+      << "see its output above";
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-"""Recomputes NRC's neighbours, weights, losses and their slopes from a dump by Tributary.
+"""Recomputes NRC's neighbours, weights, losses and gradients from a dump by Tributary.
 
     /usr/bin/python3 tests/parity/nrc_reference.py DUMP.safetensors
 
-From the dump come the banks before the step, and the batch's rows, features and logits. Written from the description
-of the method picture by picture, in float64, without any of the tricks that make it fast: no unused neighbours, no
-masks, sorting instead of a search for the largest.
+The dump has the banks before the step, and the rows, features and logits of the batch. Follows the description of the
+method picture by picture, in float64, without any optimisation: no unused neighbours, no masks, sorting instead of
+top-k.
 """
 import argparse
 import json
@@ -23,18 +23,18 @@ EPSILON = 1e-5
 
 
 def neighbours_of(features, i, count):
-    """The `count` pictures most similar to picture i, without itself."""
+    """The `count` pictures most similar to picture i, excluding itself."""
     order = torch.argsort(features @ features[i], descending=True).tolist()
     return [k for k in order if k != i][:count]
 
 
 def divergence(score, p):
-    """The framework's kl_div fed with probabilities, as the released code does it."""
+    """The framework's kl_div applied to probabilities, as in the released code."""
     return F.kl_div(p, score, reduction="none").sum()
 
 
 def losses_of(features, scores, rows, p, near_count, expanded_count, paper):
-    """-> near indices, their weights, (L_N, L_E, L_div, L_self)."""
+    """Returns near indices, their weights, and (L_N, L_E, L_div, L_self)."""
     near, weights, pull, expanded_pull = [], [], 0.0, 0.0
     for b, i in enumerate(rows.tolist()):
         own_near = neighbours_of(features, i, near_count)
@@ -62,7 +62,7 @@ def main(path):
     features, scores, phi, z = (dump[name].double() for name in ("in.features", "in.scores", "in.phi", "in.z"))
     rows = dump["in.rows"]
 
-    # The batch is written into the banks first, so that it is searched for as it is now.
+    # Write the batch into the banks first, so that the search finds its current state.
     features[rows] = phi / phi.norm(dim=1, keepdim=True)
     scores[rows] = z.softmax(1)
     comparison.check("banks", "out.features", features)

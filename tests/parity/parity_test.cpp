@@ -1,5 +1,5 @@
-// One training step and one round against an independent PyTorch script: everything that goes in and comes out is
-// written to a file, and the script computes it again from the equations in docs/method.md.
+// One training step and one round against an independent PyTorch script. All inputs and outputs are written to a file,
+// and the script recomputes the outputs from the equations in docs/method.md.
 #include <nlohmann/json.hpp>
 
 #include "tests/support/dump.h"
@@ -26,7 +26,7 @@ nlohmann::json described(const Ensemble& ensemble) {
   return sources;
 }
 
-// The masks that a pass of the step will draw, read off a copy of the source.
+// The masks that a pass of the step will draw, read from a copy of the source.
 void dump_masks(Dump& dump, const std::string& name, const SourceModel& source, const Tensor& x,
                 DropoutStream dropout_stream) {
   SourceModel copy(source.info(), Random(0));
@@ -39,12 +39,12 @@ void dump_masks(Dump& dump, const std::string& name, const SourceModel& source, 
 void expect_script_agrees(const std::string& script, const std::string& dump) {
   const auto python = test::python_with("torch");
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
-  EXPECT_TRUE(test::run_python(*python, "tests/parity/" + script, {dump})) << "its output above says what differs";
+  EXPECT_TRUE(test::run_python(*python, "tests/parity/" + script, {dump})) << "see its output above";
 }
 
 class StepParity : public ::testing::TestWithParam<std::vector<std::string>> {};
 
-TEST_P(StepParity, TwoStepsAgreeInEveryLossGradientBufferAndWeight) {
+TEST_P(StepParity, TwoStepsMatch) {
   Ensemble ensemble = test::small_ensemble(GetParam());
   SelectiveOptions options;
   SelectiveStep step(ensemble, options);
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Ensembles, StepParity,
                          ::testing::Values(std::vector<std::string>{"lenet", "dtn"}, std::vector<std::string>{"dtn"},
                                            std::vector<std::string>{"lenet", "lenet", "lenet"}));
 
-TEST(RoundParity, WeightsPrototypesScoresAndSelectionAgree) {
+TEST(RoundParity, WeightsPrototypesScoresAndSelectionMatch) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn", "lenet"});
   const LabelledImages digits = make_digits(DigitDomain::kSigns, 120, 4);
   const DeviceImages images(digits.images, torch::kCPU);

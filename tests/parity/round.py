@@ -2,13 +2,13 @@
 
     /usr/bin/python3 tests/parity/round.py DUMP.safetensors
 
-From the dump come the pictures and the source models. Features and logits are computed in eval mode, all that follows
-in float64 from our own results. Two calls are compared: the first one, whose prototypes start from each source's own
-labels, and a later one with the same models, whose prototypes start from the labels of the first selection and whose
-weights go on from the first ones. Status 0 when all is equal, else 1.
+The dump has the pictures and the source models. Features and logits are computed in eval mode, everything after that
+in float64 from our own results. Two calls are compared: the first one, whose prototypes start from the labels of each
+source, and a later one with the same models, whose prototypes start from the labels of the first selection and whose
+weights continue from the first ones. Exits with 0 if everything matches, else with 1.
 
-Integers are compared twice. From the dump's own scores labels and order must follow exactly, equal scores by index.
-Against our scores a difference is allowed, and counted, between scores less than 1e-5 (relative) apart.
+Integers are compared twice. Labels and order must follow exactly from the dump's scores, with ties broken by index.
+Against our scores, differences between scores less than 1e-5 (relative) apart are allowed and counted.
 """
 import json
 import sys
@@ -27,13 +27,13 @@ KERNEL = 2 * 10.0
 
 
 def near(a, b):
-    """Whether scores are so close that rounding may order them either way."""
+    """Whether scores are so close that rounding may decide their order."""
     return (a - b).abs() <= NEAR * torch.maximum(a.abs(), b.abs())
 
 
 @torch.no_grad()
 def evaluate(source, x, batch=256):
-    """-> phi, z of all pictures."""
+    """Returns phi and z of all pictures."""
     source.eval()
     phi = torch.cat([source.features(part) for part in x.split(batch)])
     return phi, source.classify(phi)
@@ -45,7 +45,7 @@ def mixture(w, z):
 
 
 def optimise_weights(w, z, config):
-    """Minimises IM(h) over all of the target by plain gradient descent from w."""
+    """Minimises IM(h) over the target set by plain gradient descent from w."""
     epsilon = config["epsilon"]
     w = w.clone().requires_grad_(True)
     optimiser = torch.optim.SGD([w], lr=config["weight_lr"])
@@ -60,7 +60,7 @@ def optimise_weights(w, z, config):
 
 
 def prototype_posterior(phi, h, labels):
-    """q [n, K] of one source after two passes, and how close the closest call among the relabelled samples was."""
+    """Returns q [n, K] of one source after two passes, and the smallest margin among the relabelled samples."""
     selected = labels != UNLABELLED
     classes = h.shape[1]
     closest = 1.0
@@ -72,7 +72,7 @@ def prototype_posterior(phi, h, labels):
         distance = []
         for k in range(classes):
             members = phi[labels == k]
-            # A class without a sample gets the mean of all data, weighted by what the source itself thinks.
+            # A class without samples gets the mean of all data, weighted by the predictions of the source.
             prototype = members.mean(0) if len(members) else (h[:, k:k + 1] * phi).sum(0) / h[:, k].sum()
             distance.append((phi - prototype).square().sum(1))
         q = F.softmax(-torch.stack(distance, 1) / KERNEL, dim=1)
@@ -90,13 +90,13 @@ def confident_count(initial, total, tau, rounds):
 
 
 def select(confidence, count):
-    """Indices of the `count` largest, largest first, equal ones by index; and of the rest, ascending."""
+    """Indices of the `count` largest values, largest first, with ties broken by index; and of the rest, ascending."""
     order = torch.sort(confidence, descending=True, stable=True).indices
     return order[:count], torch.sort(order[count:]).values
 
 
 def check_labels(dump, comparison, call, score):
-    """-> the labels to go on with: the dump's where they differ by near-ties only."""
+    """Returns the labels to continue with: those of the dump if only near-ties differ."""
     name = f"{call}.pseudo_label"
     comparison.seen.add(name)
     theirs, ours, their_score = dump[name].long(), score.argmax(1), dump[f"{call}.score"].double()
@@ -118,7 +118,7 @@ def check_labels(dump, comparison, call, score):
 
 
 def check_initial_count(dump, comparison, confidence, share):
-    """-> N_0, the dump's where only samples at the threshold make the difference."""
+    """Returns N_0 to continue with: that of the dump if only samples at the threshold differ."""
     name = "first.initial_count"
     comparison.seen.add(name)
     threshold = share * confidence.mean()
@@ -133,7 +133,7 @@ def check_initial_count(dump, comparison, confidence, share):
 
 
 def check_selection(dump, comparison, call, confidence, count):
-    """-> the confident indices to go on with: the dump's where they differ by near-ties only."""
+    """Returns the confident indices to continue with: those of the dump if only near-ties differ."""
     names = f"{call}.confident", f"{call}.unconfident"
     comparison.seen.update(names)
     ours, (their_confident, their_rest) = select(confidence, count), (dump[name].long() for name in names)
@@ -150,13 +150,13 @@ def check_selection(dump, comparison, call, confidence, count):
         if not torch.equal(theirs, by_their_score):
             comparison.fail(name, f"does not follow from {call}.score (most confident first, equal scores by index)")
 
-    # Place by place: two orders of the same nearly equal values have nearly equal values in every place.
+    # Compare position by position: two orders of nearly equal values have nearly equal values at every position.
     swapped = their_confident != ours[0]
     excused = swapped & near(confidence[their_confident], confidence[ours[0]])
     if (swapped & ~excused).any():
         comparison.fail(names[0], f"{int((swapped & ~excused).sum())} places hold a sample of another confidence")
         return ours[0]
-    # Who is in decides the rest, too; those on the other side than ours must be as confident as the border.
+    # The selection decides the rest, too; samples that only one side selects must be as confident as the border.
     border = confidence[ours[0][-1]]
     moved = their_rest[torch.isin(their_rest, ours[0])]
     if not near(confidence[moved], border).all():

@@ -12,10 +12,10 @@ namespace {
 
 class SfdaParity : public ::testing::TestWithParam<int64_t> {};
 
-TEST_P(SfdaParity, OneStepAgreesInMemoryLabelsLossesAndGradients) {
+TEST_P(SfdaParity, OneStepMatches) {
   constexpr int64_t kClasses = 6, kPictures = 80, kBatch = 24, kWidth = 32, kSteps = 1000, kDone = 40;
   const int64_t most = GetParam();
-  // Features in groups, as a network makes them; nobody is predicted to be of the last class.
+  // Clustered features, as from a network; the last class is never predicted.
   const Tensor centres = test::normals({kClasses, kWidth}, 1);
   const auto grouped = [&](int64_t count, double wide, uint64_t seed) {
     const Tensor group = torch::arange(count).remainder(kClasses - 1);
@@ -38,7 +38,7 @@ TEST_P(SfdaParity, OneStepAgreesInMemoryLabelsLossesAndGradients) {
       memory_losses(batch.matmul(source_head.t()), source_labels, batch.matmul(target_head.t()), labels, trust);
   losses.total.backward();
   const float believed = labels.confidence.sum().item<float>();
-  EXPECT_TRUE(believed > 0 && believed < kBatch) << believed << " labels believed: the data decide nothing";
+  EXPECT_TRUE(believed > 0 && believed < kBatch) << believed << " confident labels: the data do not test this";
 
   std::vector<std::pair<std::string, Tensor>> dumped = {
       {"in.features", features},
@@ -74,7 +74,7 @@ TEST_P(SfdaParity, OneStepAgreesInMemoryLabelsLossesAndGradients) {
   const auto python = test::python_with("torch");
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
   EXPECT_TRUE(test::run_python(*python, "tests/parity/sfda_reference.py", {folder / "sfda.safetensors"}))
-      << "its output above says what differs";
+      << "see its output above";
 }
 
 INSTANTIATE_TEST_SUITE_P(MostPrototypes, SfdaParity, ::testing::Values(3, 100));

@@ -1,7 +1,7 @@
-"""SFDA's memory of prototypes, its labels and one step's losses and gradients, computed again (docs/method.md, SFDA).
+"""Recomputes SFDA's prototype memory, its labels and the losses and gradients of one step (docs/method.md, SFDA).
 
-Follows the released code, list by list and with the (bP) x (bP) matrix of distances,
-where the program under test works on tensors of a fixed shape.
+Follows the released code, with lists and the (bP) x (bP) matrix of distances, whereas the program under test uses
+tensors of fixed shape.
 """
 import argparse
 import json
@@ -15,7 +15,7 @@ from tensor_file import Comparison, read
 
 
 def build_memory(features, logits, most):
-    """Section 3: -> K tensors [P, D]."""
+    """Returns the prototypes as K tensors [P, D]."""
     classes = logits.shape[1]
     p = torch.softmax(logits, 1)
     entropy = -(p * torch.log(p + 1e-10)).sum(1) / math.log(classes)
@@ -43,7 +43,7 @@ def block_diagonal(distances, pictures, size):
 
 
 def label_batch(batch, memory):
-    """Section 4."""
+    """Labels and confidence from the distances to the prototypes."""
     size, pictures = memory[0].shape[0], batch.shape[0]
     similarity = torch.stack([F.cosine_similarity(batch[:, None], rows[None], dim=2).mean(1) for rows in memory], 1)
     best, second = similarity.topk(2, dim=1).indices.unbind(1)

@@ -1,8 +1,8 @@
-// SHOT's whole course and the source ensemble against an independent PyTorch script (docs/method.md, SHOT).
+// SHOT's whole training and the source ensemble against an independent PyTorch script (docs/method.md, SHOT).
 //
-// The methods run as they are, so that what they choose themselves is compared, too: rates, their decay, momentum,
-// weight decay, when labels are made. The script is given the pictures, the sources before the first step, and what
-// every step draws.
+// The methods run unmodified, so that their defaults are compared, too: learning rates, their decay, momentum, weight
+// decay, and when labels are updated. The script gets the pictures, the sources before the first step, and the random
+// draws of every step.
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -22,12 +22,12 @@ namespace {
 
 using test::Dump;
 
-// Two rounds, each of a whole batch and a smaller one.
+// Two rounds, each with a full batch and a smaller one.
 constexpr int64_t kTargetPictures = 20, kBatchSize = 12, kRounds = 2, kSteps = 4;
 constexpr uint64_t kSeed = 3;
 
-// Sources with the statistics of another domain, sure of themselves, and with features so few that the one that is
-// appended to them counts. Otherwise labels by another rule, and ensembles too, would often be the same.
+// Confident sources with the statistics of another domain, and with so few features that the appended one matters.
+// Otherwise other labelling rules and ensembles would often agree.
 Ensemble foreign_sources() {
   Ensemble ensemble;
   const ImageSet pictures = make_digits(DigitDomain::kHandwriting, 64, 1).images;
@@ -44,7 +44,7 @@ Ensemble foreign_sources() {
   return ensemble;
 }
 
-// The rows and the masks of every step, from the keys that the course draws them with (methods/learner.cpp).
+// The rows and the masks of every step, from the keys that training uses (methods/learner.cpp).
 void dump_draws(Dump& dump, const Ensemble& ensemble) {
   for (uint64_t j = 0; j < ensemble.sources.size(); ++j) {
     Sampler sampler(torch::arange(kTargetPictures), kBatchSize, Random(kSeed, Purpose::kShuffle, {j}));
@@ -59,14 +59,14 @@ void dump_draws(Dump& dump, const Ensemble& ensemble) {
   }
 }
 
-// Writes down what comes out of every step and round.
+// Records the results of every step and round.
 class Writer : public Observer {
  public:
   Writer(Dump& dump, Ensemble& ensemble, const DeviceImages& images)
       : dump_(dump), ensemble_(ensemble), images_(images) {}
 
   void on_step(const StepEvent& event) override {
-    const int64_t own = event.steps / ensemble_.size();  // the sources go through a round one after the other
+    const int64_t own = event.steps / ensemble_.size();  // the sources take their rounds in turn
     const int64_t source = (event.step - 1) / own, step = (event.round - 1) * own + (event.step - 1) % own + 1;
     dump_.add(fmt::format("step.{}.{}.", source, step), ensemble_.sources[static_cast<size_t>(source)].state());
   }
@@ -91,7 +91,7 @@ class Writer : public Observer {
   const DeviceImages& images_;
 };
 
-// What the method is told; the rest is its own choice.
+// The options that are set; the others are the method's defaults.
 struct ShotNumbers {
   std::string name;
   std::optional<double> beta, rate_backbone, rate_bottleneck;
@@ -110,7 +110,7 @@ std::unique_ptr<Method> shot(MethodOptions common, const ShotNumbers& numbers) {
 
 class ShotParity : public ::testing::TestWithParam<ShotNumbers> {};
 
-TEST_P(ShotParity, LabelsLossesEveryStepAndTheEnsembleAgree) {
+TEST_P(ShotParity, LabelsLossesStepsAndEnsembleMatch) {
   const auto python = test::python_with("torch");
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
   const ShotNumbers& numbers = GetParam();
@@ -145,10 +145,10 @@ TEST_P(ShotParity, LabelsLossesEveryStepAndTheEnsembleAgree) {
        {"beta", json_of(numbers.beta)},
        {"rates", {{"backbone", json_of(numbers.rate_backbone)}, {"bottleneck", json_of(numbers.rate_bottleneck)}}}});
   EXPECT_TRUE(test::run_python(*python, "tests/parity/shot_reference.py", {folder / "shot.safetensors"}))
-      << "its output above says what differs";
+      << "see its output above";
 }
 
-// Rates so large, and so different, that a wrong update shows in the weights; and what the method chooses.
+// Large and different rates, so that a wrong update shows in the weights; and the method's defaults.
 INSTANTIATE_TEST_SUITE_P(Numbers, ShotParity,
                          ::testing::Values(ShotNumbers{"WithLabels", 0.3, 0.05, 0.2},
                                            ShotNumbers{"InformationAlone", 0.0, 0.05, 0.2},

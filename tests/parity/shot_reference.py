@@ -1,14 +1,14 @@
-"""Recomputes a whole course of SHOT dumped by Tributary with plain PyTorch, and compares every step of it.
+"""Recomputes a whole SHOT training dumped by Tributary with plain PyTorch, and compares every step.
 
     /usr/bin/python3 tests/parity/shot_reference.py DUMP.safetensors
 
 Computes the equations of docs/method.md (SHOT).
 
-The dump gives the pictures, the sources before the first step, and each step's rows and
-dropout masks. Everything else is our own: what the sources make of the target set, labels, losses, rates, steps, the
-statistics of BatchNorm, and the mean of the sources' probabilities. After each step the weights are compared and then
-taken from the dump, so that rounding does not add up; momentum stays ours. All is computed in double, and labels are
-found picture by picture. Numbers that the dump leaves open are SHOT's defaults for digits.
+The dump has the pictures, the sources before the first step, and the rows and dropout masks of each step. Everything
+else is recomputed: outputs for the target set, labels, losses, rates, steps, BatchNorm statistics, and the mean of the
+sources' probabilities. After each step the weights are compared and then taken from the dump, so that rounding errors
+do not accumulate; the momentum is ours. Everything is computed in float64, labels picture by picture. Options that are
+not in the dump have SHOT's defaults for digits.
 """
 import json
 import math
@@ -30,7 +30,7 @@ def entropy(p):
 
 
 def evaluate(source, x):
-    """-> features and logits of the whole set."""
+    """Returns features and logits of the whole set."""
     source.eval()
     with torch.no_grad():
         phi = source.features(x)
@@ -40,7 +40,7 @@ def evaluate(source, x):
 
 
 def label(phi, p, one=1.0, turns=2, only_live=True):
-    """SHOT's pseudo-labels. -> labels, and how much farther the second nearest centroid is at least."""
+    """Returns SHOT's pseudo-labels, and the smallest margin to the second nearest centroid."""
     g = [F.normalize(torch.cat((row, torch.tensor([one]))), dim=0) for row in phi]
     weights, labels, margin = p, p.argmax(1).tolist(), math.inf
     for _ in range(turns):
@@ -57,7 +57,7 @@ def label(phi, p, one=1.0, turns=2, only_live=True):
 
 
 def check_label_rules(comparison, outputs):
-    """Each rule must decide something, or the labels would not tell whether it was followed."""
+    """Checks that each rule changes some label; otherwise the comparison could not detect a wrong rule."""
     rules = {"the predictions as they are": {"turns": 0}, "one turn": {"turns": 1}, "all classes": {"only_live": False},
              "no one appended": {"one": 0.0}}
     for name, without in rules.items():
@@ -66,7 +66,7 @@ def check_label_rules(comparison, outputs):
 
 
 class Shot:
-    """One source on its way."""
+    """One source in training."""
 
     def __init__(self, config, state):
         self.source = load_source(config["source"], config["classes"], state).train()
@@ -80,7 +80,7 @@ class Shot:
         self.first_rates = [group["lr"] for group in self.optimiser.param_groups]
 
     def step(self, x, labels, masks):
-        """-> L_pl, L_im and the size of the entropies whose difference the latter is."""
+        """Returns L_pl, L_im and the magnitude of the entropies whose difference L_im is."""
         self.it += 1
         for group, first in zip(self.optimiser.param_groups, self.first_rates):
             group["lr"] = first * math.pow(1 + 10 * self.it / self.steps, -0.75)
@@ -96,7 +96,7 @@ class Shot:
 
 
 def check_target(comparison, ways, x, r):
-    """What the sources make of the whole set after round r, alone and together. -> the labels of each."""
+    """Compares the outputs for the whole set after round r, per source and averaged. Returns the labels per source."""
     outputs, labels = [evaluate(way.source, x) for way in ways], []
     for j, (phi, z) in enumerate(outputs):
         own, margin = label(phi, z.softmax(1))
@@ -118,7 +118,7 @@ def check_target(comparison, ways, x, r):
 
 
 def check_step(dump, comparison, way, x, labels, j):
-    """One step of source j, compared. -> its losses, as `step` gives them."""
+    """Runs and compares one step of source j. Returns its losses, as `step` does."""
     at = f"draw.{j}.{way.it + 1}"
     rows = dump[f"{at}.rows"]
     masks = [dump[f"{at}.mask.{i}"].double() for i in range(len(way.source.dropout))]
@@ -133,7 +133,7 @@ def check_step(dump, comparison, way, x, labels, j):
 
 
 def check_round(dump, comparison, config, ways, x, labels, r):
-    """The steps of round r, and the means of their losses."""
+    """Runs the steps of round r and compares the means of their losses."""
     means = []
     for j, way in enumerate(ways):
         losses = [check_step(dump, comparison, way, x, labels[j], j)
@@ -141,7 +141,7 @@ def check_round(dump, comparison, config, ways, x, labels, r):
         means.append(torch.tensor(losses).mean(0))
     labelled, information, size = torch.stack(means, 1)
     comparison.check(f"losses of round {r}", f"round.{r}.loss.cross_entropy", labelled)
-    # A difference of two entropies may be far smaller than both: their size sets the rounding.
+    # A difference of two entropies may be much smaller than both: their magnitude determines the rounding error.
     comparison.check(f"losses of round {r}", f"round.{r}.loss.information", information, floor=size.max().item())
 
 

@@ -1,14 +1,15 @@
-"""Recomputes consecutive adaptation training steps dumped by Tributary with plain PyTorch, and compares everything.
+"""Recomputes consecutive training steps dumped by Tributary with plain PyTorch, and compares everything.
 
     /usr/bin/python3 tests/parity/step.py DUMP.safetensors [--float64]
 
-Only the state before the first step and each step's batches, lambda, permutation, learning rates and dropout masks are
-taken from the dump. Losses, gradients, parameters, BatchNorm statistics and the discriminator are our own from then on:
-the second step starts where our first one ended, so that momentum is compared, too. Status 0 when all is equal, else 1.
+Only the state before the first step and the batches, lambda, permutation, learning rates and dropout masks of each
+step come from the dump. Losses, gradients, parameters, BatchNorm statistics and the discriminator are recomputed: the
+second step starts from our result of the first one, so that momentum is compared, too. Exits with 0 if everything
+matches, else with 1.
 
---float64 computes our side in double, as it is for a dump in double. Dump small batches: the more activations, the
-likelier one of them lies on another side of a ReLU's kink in two programs that are both right. The script says how many
-come close. Two programs that both compute in double do not suffer from it.
+--float64 computes in double precision, for a dump in double precision. Dump small batches: with more activations it is
+more likely that one of them is on different sides of a ReLU's kink in two correct programs. The script prints the
+number of near-ties. In double precision this does not happen.
 """
 import argparse
 import json
@@ -29,7 +30,7 @@ def entropy(p):
 
 
 def information_maximisation(z):
-    """-> (IM, Hbar): the mean entropy of the rows less the entropy of their mean, and the latter."""
+    """Returns IM and Hbar: the mean entropy of the rows minus the entropy of their mean, and the latter."""
     p = F.softmax(z, dim=1)
     marginal = entropy(p.mean(0))
     return entropy(p).mean() - marginal, marginal
@@ -63,7 +64,7 @@ def training_step(dump, comparison, config, step, sources, discriminator, optimi
 
     phi_l, phi_u, supervised = [], [], 0.0
     for j, source in enumerate(sources):
-        # The order matters: each pass moves the running statistics.
+        # The order matters: each pass updates the running statistics.
         phi_mix = source.features(x_mix, read_masks(dump, comparison, step, j, source, "mix"))
         phi_l.append(source.features(x_l, read_masks(dump, comparison, step, j, source, "l")))
         phi_u.append(source.features(x_u, read_masks(dump, comparison, step, j, source, "u")))
@@ -73,7 +74,8 @@ def training_step(dump, comparison, config, step, sources, discriminator, optimi
         im, marginal = information_maximisation(z_l)
         supervised = supervised + config["lambda_ce"] * ce + config["lambda_im"] * im
         comparison.check(f"step {step} losses", f"{at}.loss.ce.{j}", ce.detach())
-        # IM is a difference of two entropies and may be far smaller than both: their size sets the rounding.
+        # IM is a difference of two entropies and may be much smaller than both: their magnitude determines the rounding
+        # error.
         comparison.check(f"step {step} losses", f"{at}.loss.im.{j}", im.detach(), floor=marginal.item())
 
     joint_l, joint_u = torch.cat(phi_l, 1), torch.cat(phi_u, 1)
@@ -84,7 +86,7 @@ def training_step(dump, comparison, config, step, sources, discriminator, optimi
     discriminator_optimiser.step()
     comparison.check(f"step {step} losses", f"{at}.loss.discriminator", discriminator_loss.detach())
 
-    discriminator.requires_grad_(False)  # from here on the gradient goes to the features only
+    discriminator.requires_grad_(False)  # from here on only the features get a gradient
     adversarial = alignment(discriminator(joint_l), discriminator(joint_u), 0.0)
     optimiser.zero_grad()
     (supervised + config["lambda_adv"] * adversarial).backward()
@@ -99,13 +101,13 @@ def training_step(dump, comparison, config, step, sources, discriminator, optimi
         for key, tensor in source.state_dict().items():
             comparison.check(f"step {step} after {j}", f"{at}.after.source.{j}.{key}", tensor.clone())
     for key, tensor in discriminator.state_dict().items():
-        # The gradient of the last bias is half the difference of two means below 1, and as small as the two are equal.
+        # The gradient of the last bias is half the difference of two means below 1, and vanishes if they are equal.
         floor = 0.5 * config["discriminator_lr"] if key == "2.bias" else 0.0
         comparison.check(f"step {step} after adversary", f"{at}.after.adversary.{key}", tensor.clone(), floor)
 
 
 def check_frozen(dump, comparison, config):
-    """The classifiers must come out of training bit for bit as they went in."""
+    """The classifiers must be bit-identical before and after training."""
     for step in range(config["steps"]):
         for j in range(len(config["sources"])):
             for key in ("weight_v", "weight_g", "bias"):

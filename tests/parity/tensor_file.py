@@ -1,8 +1,8 @@
-"""Dumps of tensors: reading, writing and comparing them.
+"""Reads, writes and compares dumps of tensors.
 
 The format is safetensors: eight bytes with the length of a JSON header, the header (name -> dtype, shape, byte range;
-`__metadata__` -> strings), then the bytes of all tensors. It is read here with nothing but json, struct and numpy, so
-that the C++ reader and writer are held against a second one.
+`__metadata__` -> strings), then the bytes of all tensors. It is implemented with json, struct and numpy only, so that
+the C++ reader and writer are tested against an independent implementation.
 """
 import json
 import math
@@ -24,7 +24,7 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 class Tensors(dict):
-    """name -> tensor; asking for one that the file does not have ends the script with a sentence instead of a trace."""
+    """Maps names to tensors; a missing name exits with a message instead of a traceback."""
 
     def __init__(self, path):
         super().__init__()
@@ -39,7 +39,7 @@ class Tensors(dict):
 
 
 def read(path):
-    """-> (name -> torch tensor, metadata). Refuses files whose tensors do not cover the data exactly once."""
+    """Returns (name -> torch tensor, metadata). Rejects files whose tensors do not cover the data exactly once."""
     with open(path, "rb") as file:
         content = file.read()
     if len(content) < 8:
@@ -74,7 +74,7 @@ def write(path, tensors, metadata=None):
         header["__metadata__"] = dict(metadata)
     for name, tensor in tensors.items():
         array = np.asarray(tensor.detach().cpu().numpy() if torch.is_tensor(tensor) else tensor)
-        chunk = array.tobytes()  # C order, whatever the strides
+        chunk = array.tobytes()  # C order, for any strides
         header[name] = {
             "dtype": NAMES[array.dtype],
             "shape": list(array.shape),
@@ -83,7 +83,7 @@ def write(path, tensors, metadata=None):
         chunks.append(chunk)
         offset += len(chunk)
     text = json.dumps(header, separators=(",", ":")).encode("utf-8")
-    text += b" " * (-len(text) % 8)  # the data starts on a multiple of eight bytes
+    text += b" " * (-len(text) % 8)  # the data starts at a multiple of eight bytes
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)))
         file.write(text)
@@ -92,12 +92,12 @@ def write(path, tensors, metadata=None):
 
 
 class Comparison:
-    """Collects what we computed, group by group, and holds it against the tensors of a dump.
+    """Collects results, group by group, and compares them with the tensors of a dump.
 
-    Floats: max|ours - expected| <= 1e-5 max|expected|. Some tensors are zero in exact arithmetic and hold only
-    rounding: the gradient of a bias in front of a BatchNorm, for one (1e-6 of the largest gradient, measured with a
-    batch of 64). A tensor below 1e-5 of the largest value of its group is taken for such a one and measured against
-    that largest value. Integers must be equal.
+    Floats: max|ours - expected| <= 1e-5 max|expected|. Some tensors are zero in exact arithmetic and contain only
+    rounding, such as the gradient of a bias before a BatchNorm (1e-6 of the largest gradient, measured with a batch of
+    64). A tensor below 1e-5 of the largest value of its group is treated like this and compared relative to that
+    largest value. Integers must be equal.
     """
 
     TOLERANCE = 1e-5
@@ -111,7 +111,7 @@ class Comparison:
         self.seen = set()
 
     def check(self, group, name, ours, floor=0.0):
-        """`floor` is the least scale to measure `name` with: the size of the terms whose difference it is."""
+        """`floor` is the smallest scale for `name`: the magnitude of the terms whose difference it is."""
         self.groups.setdefault(group, []).append((name, ours, floor))
         self.seen.add(name)
 
@@ -122,7 +122,7 @@ class Comparison:
         self.notes.append(text)
 
     def report(self, inputs=()):
-        """Prints a line a group and the failures; -> the exit status. `inputs`: prefixes of tensors not to compare."""
+        """Prints one line per group and the failures; returns the exit code. `inputs`: prefixes of tensors to skip."""
         for group, members in self.groups.items():
             self._report_group(group, members)
         for text in self.notes:
@@ -150,7 +150,7 @@ class Comparison:
                 continue
             compared += 1
             ratio = self._ratio(ours, theirs, floor, group_scale)
-            if not ratio <= worst:  # a NaN becomes the worst, too
+            if not ratio <= worst:  # NaN also counts as the worst
                 worst, worst_name = ratio, name
             if not ratio <= self.TOLERANCE:
                 self.fail(name, f"off by {ratio:.2e} of its scale, allowed {self.TOLERANCE:.0e}")
@@ -171,5 +171,5 @@ class Comparison:
 
 
 def largest(tensor):
-    """max|tensor|, NaN if it holds one."""
+    """max|tensor|, or NaN if the tensor contains one."""
     return tensor.detach().double().abs().max().item() if tensor.numel() else 0.0

@@ -36,7 +36,7 @@ struct FakeRun {
 
 std::string folder_with(const test::TempDir& folder, HistoryOptions options, int64_t rounds = 2) {
   RunFolder run(folder / "run", "");
-  run.begin();
+  run.start();
   HistoryObserver observer(run, options);
   FakeRun fake;
   for (int64_t round = 0; round <= rounds; ++round) observer.on_round(fake.event(round));
@@ -80,7 +80,7 @@ TEST(History, StoresFeaturesOfASampleAndMoreInTheLastRound) {
 TEST(History, UsesTheMixtureForMethodsWithoutPseudoLabels) {
   const test::TempDir folder;
   RunFolder run(folder / "run", "");
-  run.begin();
+  run.start();
   HistoryObserver observer(run, {});
   FakeRun fake;
   const RoundEvent event = fake.event(0, /*denoised=*/false);

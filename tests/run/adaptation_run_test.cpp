@@ -86,7 +86,7 @@ TEST_F(AdaptationRunTest, ResumesAfterAFailureWithTheSameResult) {
   EXPECT_EQ(file("predictions.csv"), whole);
 }
 
-TEST_F(AdaptationRunTest, RefusesToResumeWithOtherPictures) {
+TEST_F(AdaptationRunTest, RejectsResumingWithOtherPictures) {
   options_.checkpoints.every = 0;
   listener_.on_round = [](const RoundEvent& event) {
     if (event.round == 2) throw std::runtime_error("power cut");

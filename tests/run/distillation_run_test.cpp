@@ -49,7 +49,7 @@ TEST_F(DistillationRunTest, StartsFromATeacherOfTheSameNetworkOnly) {
   options_.architecture = "resnet18";
   EXPECT_THROW(run(), InputError);
   options_.architecture.clear();
-  options_.training.rate = 0;  // the student stays as the teacher was
+  options_.training.rate = 0;  // keeps the student equal to the teacher
   EXPECT_EQ(run().architecture, "lenet");
 }
 

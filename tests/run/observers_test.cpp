@@ -58,7 +58,7 @@ struct Rounds {
   }
 };
 
-TEST(TensorBoardObserver, TheCurvesAreThoseOfTheMetricsLog) {
+TEST(TensorBoardObserver, CurvesMatchTheMetricsLog) {
   const test::TempDir folder;
   Rounds rounds;
   double now = 1000;
@@ -94,7 +94,7 @@ TEST(TensorBoardObserver, TheCurvesAreThoseOfTheMetricsLog) {
   EXPECT_EQ(events.back().wall_time, 1010.5);
 }
 
-TEST(TensorBoardObserver, TheAccuracyIsACurveForThoseWhoHaveLabels) {
+TEST(TensorBoardObserver, PlotsTheAccuracyIfThereAreLabels) {
   const test::TempDir folder;
   Rounds rounds;
   LabelledImages labelled{test::noise_pictures(4), {}};
@@ -105,14 +105,14 @@ TEST(TensorBoardObserver, TheAccuracyIsACurveForThoseWhoHaveLabels) {
   EXPECT_THAT(curves(folder.path(), 0), Contains(Pair("accuracy", FloatEq(static_cast<float>(100 * accuracy.last())))));
 }
 
-TEST(TensorBoardObserver, TheTermsOfTheBoundAreCurvesOfTheirOwn) {
+TEST(TensorBoardObserver, PlotsTheTermsOfTheBound) {
   const test::TempDir folder;
   TensorBoardObserver observer(folder.path(), nullptr, [] { return 1.0; });
   observer.add_bound({{"round", 3}, {"mismatch", 0.25}, {"mismatch_exact", nullptr}});
   EXPECT_EQ(curves(folder.path(), 3), (std::map<std::string, float>{{"bound/mismatch", 0.25F}}));
 }
 
-TEST(TensorBoardObserver, WithoutAClockTimesAreThoseOfTheMachine) {
+TEST(TensorBoardObserver, UsesTheSystemClockByDefault) {
   const test::TempDir folder;
   const TensorBoardObserver observer(folder.path());
   const std::string path = std::filesystem::directory_iterator(folder.path())->path().string();

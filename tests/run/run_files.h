@@ -1,4 +1,4 @@
-// Tiny data and models on disk, and a listener that remembers what it was told, for tests of runs.
+// Tiny data and models on disk, and a listener that records its calls, for tests of runs.
 #pragma once
 
 #include <fmt/format.h>

@@ -42,7 +42,7 @@ RoundEvent round_one(const Selection& selection) {
   return event;
 }
 
-TEST(Sparkline, RunsFromTheLeastToTheGreatest) {
+TEST(Sparkline, ScalesFromMinimumToMaximum) {
   EXPECT_EQ(sparkline({0, 1, 2, 3, 4, 5, 6, 7}), "▁▂▃▄▅▆▇█");
   EXPECT_EQ(sparkline({30, 10, 20}), "█▁▅");
   EXPECT_EQ(sparkline({5, 5}), "▄▄");
@@ -50,14 +50,14 @@ TEST(Sparkline, RunsFromTheLeastToTheGreatest) {
   EXPECT_EQ(sparkline({}), "");
 }
 
-TEST(Sparkline, OfManyValuesShowsSomeAndBothEnds) {
+TEST(Sparkline, SubsamplesManyValues) {
   std::vector<double> values(100, 1);
   values.front() = 0;
   values.back() = 2;
   EXPECT_EQ(sparkline(values, 5), "▁▅▅▅█");
 }
 
-TEST(RoundTable, GrowsByALineARound) {
+TEST(RoundTable, AddsOneLinePerRound) {
   RoundTable table;
   EXPECT_THAT(table.add(start()),
               ElementsAre("round  confident    share     CE     IM  align  changed  pictures/s      time",
@@ -68,7 +68,7 @@ TEST(RoundTable, GrowsByALineARound) {
               ElementsAre("    1          3   75.0 %   1.25  -1.50   0.50   25.0 %       3,000  4 m 10 s"));
 }
 
-TEST(RoundTable, OfAnotherMethodHasItsOwnLosses) {
+TEST(RoundTable, ShowsTheLossesOfOtherMethods) {
   RoundTable table;
   RoundEvent event = start();
   event.score = Tensor();
@@ -81,7 +81,7 @@ TEST(RoundTable, OfAnotherMethodHasItsOwnLosses) {
                                             "    1       0.50    0.0 %          10       3 s"));
 }
 
-TEST(ProgressObserver, ShowsTheTableAndBelowItTheConfidentSet) {
+TEST(ProgressObserver, ShowsTheTableAndTheConfidentSet) {
   std::ostringstream out;
   Progress progress(out, true, false, 100, [] { return 0.0; });
   ProgressObserver shown(progress);

@@ -3,8 +3,9 @@
 #   cmake -DPROGRAM=... -DROOT=... -DFOLDERS=... -DLONG=... -DTIMEOUT=... -DENVIRONMENT=... -DOUTPUT=... \
 #         -P discover_files.cmake
 #
-# A process costs half a second where it loads LibTorch, so tests of one source share one. The entry for
-# ROOT/adapt/selection_test.cpp is adapt.selection. All sources of a folder in FOLDERS are one entry with its name. Entries that match LONG start first.
+# Loading LibTorch takes half a second per process, so the tests of one source share a process. The entry for
+# ROOT/adapt/selection_test.cpp is adapt.selection. All sources of a folder in FOLDERS form one entry with its name.
+# Entries that match LONG start first.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests --gtest_output=xml:${OUTPUT}.xml
                 OUTPUT_QUIET ERROR_VARIABLE error RESULT_VARIABLE code TIMEOUT 60)

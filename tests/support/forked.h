@@ -46,7 +46,7 @@ class Forked {
   Forked(const Forked&) = delete;
   Forked& operator=(const Forked&) = delete;
 
-  // Blocks until the child is ready; false if it ended before.
+  // Blocks until the child is ready; false if it exited before.
   bool wait_until_ready() const {
     char letter = 0;
     return read(ready_, &letter, 1) == 1;

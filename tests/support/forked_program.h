@@ -1,7 +1,7 @@
-// The program in a fork of the test process: as separate as a process of its own, without the half second that loading
+// Runs the program in a fork of the test process: as isolated as a new process, without the half second that loading
 // LibTorch takes.
 //
-// Only for arguments with which the program starts no further processes: those would run the test program.
+// Only for arguments with which the program starts no child processes: they would run the test program.
 #pragma once
 
 #include <fcntl.h>
@@ -49,5 +49,16 @@ inline Outcome run_forked_program(const TempDir& folder, const std::string& argu
   ::waitpid(child, &status, 0);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_text(out), file_text(err)};
 }
+
+// A temporary folder in which the commands have been run.
+class PreparedDir : public TempDir {
+ public:
+  explicit PreparedDir(const std::vector<std::string>& commands) {
+    for (const std::string& arguments : commands) {
+      const Outcome outcome = run_forked_program(*this, arguments);
+      if (outcome.code != 0) throw std::runtime_error(arguments + ": " + outcome.err);
+    }
+  }
+};
 
 }  // namespace tributary::test

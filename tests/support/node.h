@@ -1,7 +1,7 @@
-// Node as a reference: ONNX Runtime from npm, the one way to run an exported model that needs neither Torch nor pip.
+// Node as a reference: ONNX Runtime from npm runs exported models without Torch or pip.
 //
-// `npm install --ignore-scripts` beside tests/node/package.json makes a folder node_modules; the environment variable
-// TRIBUTARY_NODE_MODULES names it. Without it the tests that need it are skipped.
+// `npm install --ignore-scripts` in a copy of tests/node creates the folder node_modules; the environment variable
+// TRIBUTARY_NODE_MODULES names it. Without it, the tests that need it are skipped.
 #pragma once
 
 #include <stdio.h>
@@ -25,8 +25,8 @@ struct Node {
   std::string command() const { return "NODE_PATH=" + shell_quoted(modules) + " node"; }
 };
 
-// Node with the package in $TRIBUTARY_NODE_MODULES; nothing where one of them is missing or does not
-// work, or where TRIBUTARY_SKIP_REFERENCES is set (scripts/sanitize).
+// Node with the package in $TRIBUTARY_NODE_MODULES; nullopt if either is missing or does not work, or if
+// TRIBUTARY_SKIP_REFERENCES is set (scripts/sanitize).
 inline std::optional<Node> node_with(const std::string& package = "onnxruntime-node") {
   if (std::getenv("TRIBUTARY_SKIP_REFERENCES")) return std::nullopt;
   const char* modules = std::getenv("TRIBUTARY_NODE_MODULES");
@@ -37,8 +37,8 @@ inline std::optional<Node> node_with(const std::string& package = "onnxruntime-n
   return node;
 }
 
-// Runs `script`, a path from the repository's root, with arguments: what it printed, nothing if it does not exit with
-// 0.
+// Runs `script`, a path relative to the repository's root, with arguments. Returns its output, or nullopt if it does
+// not exit with 0.
 inline std::optional<std::string> run_node(const Node& node, const std::string& script,
                                            const std::vector<std::string>& arguments) {
   std::string command = node.command() + " " + shell_quoted(std::string(TRIBUTARY_SOURCE_DIR) + "/" + script);

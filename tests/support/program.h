@@ -36,15 +36,4 @@ inline Outcome run_program(const TempDir& folder, const std::string& arguments) 
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_text(capture / "out"), file_text(capture / "err")};
 }
 
-// A temporary folder in which the commands have been run.
-class Workshop : public TempDir {
- public:
-  explicit Workshop(const std::vector<std::string>& commands) {
-    for (const std::string& arguments : commands) {
-      const Outcome outcome = run_program(*this, arguments);
-      if (outcome.code != 0) throw std::runtime_error(arguments + ": " + outcome.err);
-    }
-  }
-};
-
 }  // namespace tributary::test

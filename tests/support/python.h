@@ -1,4 +1,4 @@
-// Python as a reference: finding one that has a module, and running a script of the test tree with it.
+// Python as a reference: finds an interpreter that has a module, and runs scripts of the test tree.
 #pragma once
 
 #include <sys/socket.h>
@@ -43,7 +43,7 @@ class PythonServer {
     if (child_ > 0) ::waitpid(child_, nullptr, 0);
   }
 
-  // True if the request ends with exit code 0. False, too, where there is no such Python or it crashed.
+  // True if the request exits with code 0. False if there is no such Python, or it crashed.
   bool ask(const std::vector<std::string>& words) {
     std::string line;
     for (const std::string& word : words) line += (line.empty() ? "" : "\x1f") + word;
@@ -70,7 +70,7 @@ class PythonServer {
 };
 
 // The first Python that runs `import MODULES`: $TRIBUTARY_PYTHON, Debian's, or the first on the PATH.
-// Nothing if none does, or where TRIBUTARY_SKIP_REFERENCES is set (scripts/sanitize).
+// Nullopt if none does, or if TRIBUTARY_SKIP_REFERENCES is set (scripts/sanitize).
 inline std::optional<std::string> python_with(const std::string& modules) {
   if (std::getenv("TRIBUTARY_SKIP_REFERENCES")) return std::nullopt;
   std::vector<std::string> candidates = {"/usr/bin/python3", "python3"};
@@ -80,7 +80,7 @@ inline std::optional<std::string> python_with(const std::string& modules) {
   return std::nullopt;
 }
 
-// Runs `script`, a path from the repository's root, with arguments; true if it exits with 0.
+// Runs `script`, a path relative to the repository's root, with arguments; true if it exits with 0.
 inline bool run_python(const std::string& python, const std::string& script,
                        const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {"run", std::string(TRIBUTARY_SOURCE_DIR) + "/" + script};

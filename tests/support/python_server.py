@@ -1,12 +1,12 @@
-"""Runs Python scripts for a test program, so that modules such as torch are imported once and not by each script.
+"""Runs Python scripts for a test program, so that modules such as torch are imported only once.
 
 Reads requests from stdin, one per line, and answers each with an exit code on file descriptor 3. The words of a request
 are separated by the character 31 (unit separator):
 
-    import MODULES             runs `import MODULES`, which later scripts then have for free; 0 if all of them are there
+    import MODULES             runs `import MODULES`, so that later scripts need not; 0 if all of them are available
     run SCRIPT ARGUMENT...     runs a script in a fork of this process; its exit code
 
-A fork per script keeps scripts apart: none sees seeds, settings or modules of another.
+Each script runs in its own fork, isolated from the seeds, settings and modules of others.
 """
 import os
 import runpy
@@ -18,7 +18,7 @@ def import_modules(modules):
     try:
         exec("import " + modules, {})
         return 0
-    except Exception:  # a module that is broken is as good as missing
+    except Exception:  # a broken module counts as missing
         return 1
 
 

@@ -86,7 +86,7 @@ class ThreadCommunicator : public Communicator {
 };
 
 // Runs `work` on `size` concurrent ranks and rethrows the first exception.
-inline void session(int64_t size, const std::function<void(Communicator&)>& work) {
+inline void run_ranks(int64_t size, const std::function<void(Communicator&)>& work) {
   ThreadHub hub(size);
   std::mutex mutex;
   std::exception_ptr first;

@@ -22,19 +22,19 @@
 
 namespace tributary::test {
 
-// When to send which signal.
-struct Blow {
+// When to send which signal, and to which process.
+struct SignalPlan {
   int64_t after;  // number of changes to files and folders
   int signal;
   int times = 1;
-  std::function<pid_t(pid_t program)> whom = [](pid_t program) { return program; };  // 0: not started yet
+  std::function<pid_t(pid_t program)> target = [](pid_t program) { return program; };  // 0: not started yet
 };
 
-struct Ending {
+struct ProcessResult {
   int code = 0;              // exit code; 128 + n if signal n killed it
-  bool struck = false;       // the signal was sent before the program ended
+  bool signalled = false;    // the signal was sent before the program exited
   int64_t changes = 0;       // to files and folders
-  double seconds_after = 0;  // from the signal to the end
+  double seconds_after = 0;  // from the signal to the exit
   std::string err;
 };
 
@@ -79,8 +79,8 @@ class ChangeCounter {
 };
 
 // Runs `tributary ARGUMENTS` (shell text) in `folder`, on the CPU, with a limit of `file_limit` bytes per file.
-inline Ending run_watched(const std::string& folder, const std::string& arguments, std::optional<Blow> blow = {},
-                          rlim_t file_limit = RLIM_INFINITY) {
+inline ProcessResult run_watched(const std::string& folder, const std::string& arguments,
+                                 std::optional<SignalPlan> plan = {}, rlim_t file_limit = RLIM_INFINITY) {
   const TempDir capture;
   const std::string err = capture / "err", command = "exec " + shell_quoted(TRIBUTARY_BINARY) + " " + arguments;
   ChangeCounter changes(folder);
@@ -96,28 +96,28 @@ inline Ending run_watched(const std::string& folder, const std::string& argument
     _exit(127);
   }
   const int ended = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
-  Ending ending;
-  std::chrono::steady_clock::time_point struck_at;
+  ProcessResult result;
+  std::chrono::steady_clock::time_point signalled_at;
   for (;;) {
     std::array<pollfd, 2> waiting = {pollfd{ended, POLLIN, 0}, pollfd{changes.descriptor(), POLLIN, 0}};
     if (poll(waiting.data(), waiting.size(), -1) < 0) continue;
-    ending.changes = changes.count();
+    result.changes = changes.count();
     if (waiting[0].revents != 0) break;
-    if (!blow || ending.struck || ending.changes < blow->after) continue;
-    if (const pid_t struck = blow->whom(child); struck > 0) {
-      ending.struck = true;
-      struck_at = std::chrono::steady_clock::now();
-      for (int i = 0; i < blow->times; ++i) kill(struck, blow->signal);
+    if (!plan || result.signalled || result.changes < plan->after) continue;
+    if (const pid_t target = plan->target(child); target > 0) {
+      result.signalled = true;
+      signalled_at = std::chrono::steady_clock::now();
+      for (int i = 0; i < plan->times; ++i) kill(target, plan->signal);
     }
   }
   close(ended);
   int status = 0;
   waitpid(child, &status, 0);
-  if (ending.struck)
-    ending.seconds_after = std::chrono::duration<double>(std::chrono::steady_clock::now() - struck_at).count();
-  ending.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  ending.err = file_text(err);
-  return ending;
+  if (result.signalled)
+    result.seconds_after = std::chrono::duration<double>(std::chrono::steady_clock::now() - signalled_at).count();
+  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  result.err = file_text(err);
+  return result;
 }
 
 }  // namespace tributary::test

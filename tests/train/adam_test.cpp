@@ -9,7 +9,7 @@ Tensor parameter(std::vector<float> values) {
   return torch::tensor(values).requires_grad_();
 }
 
-TEST(Adam, TakesTheStepsThatOneCanReckonByHand) {
+TEST(Adam, MatchesHandComputedSteps) {
   // Rate 0.1, gradients 0.5 and -1. First: m^ = 0.5, v^ = 0.25. Second: m^ = -0.055 / 0.19, v^ = 0.00124975 / 0.001999.
   const Tensor p = parameter({1});
   Adam adam({{{{"p", p}}, 0.1}}, {});
@@ -19,7 +19,7 @@ TEST(Adam, TakesTheStepsThatOneCanReckonByHand) {
   EXPECT_NEAR(p.item<double>(), 0.9 + 0.1 * (0.055 / 0.19) / std::sqrt(0.00124975 / 0.001999), 1e-6);
 }
 
-TEST(Adam, GivesEveryGroupItsRateAndAllOfThemTheFactor) {
+TEST(Adam, ScalesTheRateOfEveryGroup) {
   const Tensor p = parameter({1, 2}), q = parameter({3});
   Adam adam({{{{"p", p}}, 0.1}, {{}, 5}, {{{"q", q}}, 0.01}}, {});
   ASSERT_EQ(adam.parameters().size(), 2u);
@@ -28,7 +28,7 @@ TEST(Adam, GivesEveryGroupItsRateAndAllOfThemTheFactor) {
   EXPECT_TENSOR_NEAR(q.detach(), torch::tensor({2.995f}), 1e-6);
 }
 
-TEST(Adam, KeepsTheShapeAndOrderOfWeightsInAnyLayout) {
+TEST(Adam, AcceptsWeightsInAnyLayout) {
   const Tensor p = test::normals({4, 3, 2, 2}, 1).contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
   const Tensor before = p.detach().clone(), slope = test::normals({4, 3, 2, 2}, 2);
   Adam adam({{{{"p", p}}, 0.1}}, {});
@@ -36,7 +36,7 @@ TEST(Adam, KeepsTheShapeAndOrderOfWeightsInAnyLayout) {
   EXPECT_TENSOR_NEAR(p.detach(), before - 0.1 * slope.sign(), 1e-5);
 }
 
-TEST(Adam, DoesNothingAtAllWhileItIsNotActive) {
+TEST(Adam, DoesNothingWhileInactive) {
   const Tensor p = parameter({1, -0.0f, 1e-30f}), q = parameter({1, -0.0f, 1e-30f});
   Adam waiting({{{{"p", p}}, 0.1}}, {}), fresh({{{{"q", q}}, 0.1}}, {});
   const Tensor bad = torch::tensor({1e30f, -1.0f, std::numeric_limits<float>::quiet_NaN()});

@@ -15,7 +15,7 @@ Tensor noise(int64_t count) {
   return (test::normals({count, 32, 32, 3}, 1).sigmoid() * 255).to(torch::kUInt8);
 }
 
-TEST(AugmentationDraws, AffineMapsComeFromTheKeyedStreamInPixels) {
+TEST(AugmentationDraws, AffineMapsUseTheKeyedStreamInPixels) {
   const Augmentation augmentation{/*shift=*/3, /*flip=*/0, /*grey=*/0, /*rotation=*/30};
   const Random random(7);
   const Tensor maps = draw_augmentation(5, kSize, augmentation, random).maps;
@@ -32,7 +32,7 @@ TEST(AugmentationDraws, AffineMapsComeFromTheKeyedStreamInPixels) {
   EXPECT_FALSE(draw_augmentation(5, kSize, {0, 0.5, 0.5, 0}, random).maps.defined());
 }
 
-TEST(Augmentation, MovesPicturesByAffineGridAndSample) {
+TEST(Augmentation, MatchesAffineGridAndGridSample) {
   const Tensor pixels = noise(6), all = torch::arange(6);
   const Augmentation augmentation{3, 0, 0, 30};
   const AugmentationDraws draws = draw_augmentation(6, kSize, augmentation, Random(7));
@@ -41,7 +41,7 @@ TEST(Augmentation, MovesPicturesByAffineGridAndSample) {
   EXPECT_TENSOR_EQ(augment(pixels, all, draws, kSize, augmentation), at::grid_sampler(plain, grid, 0, 0, false));
 }
 
-TEST(Augmentation, AShiftMovesWholePixelsAndLeavesBlack) {
+TEST(Augmentation, ShiftsWholePixelsAndFillsWithBlack) {
   const Tensor pixels = noise(1);
   const Augmentation augmentation{4, 0, 0, 0};
   AugmentationDraws draws = draw_augmentation(1, kSize, augmentation, Random(7));
@@ -54,7 +54,7 @@ TEST(Augmentation, AShiftMovesWholePixelsAndLeavesBlack) {
   EXPECT_TENSOR_NEAR(moved.slice(2, 29, 32), torch::zeros({3, 32, 3}), 1e-5);
 }
 
-TEST(Augmentation, EachFlagLeavesTheOthersDrawsAlone) {
+TEST(Augmentation, FlagsDrawFromIndependentStreams) {
   // A flag must not shift the random stream of another, or one more flag would change all of them.
   const PictureSize cropped{40, 40, 32};
   const Augmentation base{0, 0.5, 0.5, 0};

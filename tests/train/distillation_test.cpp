@@ -17,14 +17,14 @@ Tensor mixed(double first, double second) {
   return combine(logits, {Combination::kWeightedLogits, torch::tensor({first, second}).to(torch::kFloat32)});
 }
 
-TEST(DistillationLabels, AreTheMixturesFirstClass) {
+TEST(DistillationLabels, AreTheArgmaxOfTheMixture) {
   EXPECT_TENSOR_NEAR(mixed(0.6, 0.4)[0], torch::tensor({1.2, 1.6}).softmax(0), 1e-6);
   EXPECT_EQ(mixed(0.6, 0.4).argmax(-1).item<int64_t>(), 1);
   EXPECT_TENSOR_NEAR(mixed(0.7, 0.3)[0], torch::tensor({1.4, 1.2}).softmax(0), 1e-6);
   EXPECT_EQ(mixed(0.7, 0.3).argmax(-1).item<int64_t>(), 0);
 }
 
-TEST(DistillationLoss, GivesItsKnownAnswers) {
+TEST(DistillationLoss, MatchesKnownValues) {
   for (const double first : {0.6, 0.7})  // the second class, the first
     EXPECT_NEAR(hard_distillation_loss(torch::zeros({1, 2}), mixed(first, 1 - first)).item<double>(), 0.693147, 1e-6);
   const Tensor logits = torch::zeros({1, 2}).requires_grad_();
@@ -34,7 +34,7 @@ TEST(DistillationLoss, GivesItsKnownAnswers) {
   EXPECT_TENSOR_EQ(logits.grad(), torch::zeros({1, 2}));
 }
 
-TEST(DistillationLoss, SoftLabelsBecomeHardOnesWhenTheMixtureIsCertain) {
+TEST(DistillationLoss, SoftLabelsEqualHardOnesIfTheMixtureIsCertain) {
   const Tensor logits = test::normals({6, 4}, 1);
   const Tensor certain = (1e4 * at::one_hot(test::indices({0, 3, 1, 1, 2, 0}), 4)).to(torch::kFloat32).softmax(-1);
   EXPECT_NEAR(soft_distillation_loss(logits, certain, 1).item<double>(),
@@ -48,7 +48,7 @@ TEST(DistillationLoss, TemperatureFlattensAndScalesBack) {
   EXPECT_NEAR(soft_distillation_loss(logits, teacher, 4).item<double>(), expected.item<double>(), 1e-4);
 }
 
-TEST(Distillation, LeavesTheTeachersAloneAndTrainsAllOfTheStudent) {
+TEST(Distillation, FreezesTheTeachersAndTrainsTheWholeStudent) {
   for (const TeacherView view : {TeacherView::kBatch, TeacherView::kTest}) {
     Ensemble teachers = test::small_ensemble({"lenet", "dtn"});
     SourceModel student(test::small_info("lenet"), Random(9));
@@ -74,8 +74,8 @@ TEST(Distillation, LeavesTheTeachersAloneAndTrainsAllOfTheStudent) {
   }
 }
 
-TEST(Distillation, EndsWithTheSchedulesLastFactorAtOneRateForAllParts) {
-  // So much weight decay at so small a rate that gradients do not show: every step shrinks a part by 0.1 of its factor.
+TEST(Distillation, AllPartsFollowOneSchedule) {
+  // A large weight decay at a small rate hides the gradients: every step shrinks a part by 0.1 of its factor.
   Ensemble teachers = test::small_ensemble({"lenet"});
   SourceModel student(test::small_info("dtn"), Random(9));
   DistillationOptions options;
@@ -99,7 +99,7 @@ TEST(Distillation, EndsWithTheSchedulesLastFactorAtOneRateForAllParts) {
   EXPECT_NEAR(decay_factor(3, 3), 0.165560, 1e-6);
 }
 
-TEST(Distillation, AStudentThatIsTheTeacherHasNothingToLearn) {
+TEST(Distillation, ACopyOfTheTeacherHasZeroLoss) {
   const LabelledImages data = make_digits(DigitDomain::kHandwriting, 60, 1);
   Ensemble teacher;
   teacher.sources.emplace_back(test::small_info("lenet"), Random(1));
@@ -108,7 +108,7 @@ TEST(Distillation, AStudentThatIsTheTeacherHasNothingToLearn) {
   training.label_smoothing = 0;
   train_source(teacher.sources.front(), data, data, training, 1);
   const DeviceImages images(data.images, torch::kCPU);
-  // Margins far beyond 20: the direction is what was learned, the size is ours to choose.
+  // Margins far beyond 20: training determines the direction; we may choose the scale.
   for (const NamedTensor& tensor : teacher.sources.front().classifier_parameters())
     if (!tensor.name.ends_with("weight_v")) tensor.value.detach().mul_(1e4);
   const Tensor logits = evaluate(teacher.sources.front(), images).logits;

@@ -26,16 +26,16 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr FeatureKind kKinds[] = {FeatureKind::kFloat, FeatureKind::kHalf, FeatureKind::kMapped};
-constexpr double kHalfPrecision = 1.0 / 256;  // of a number, in bfloat16
+constexpr double kHalfPrecision = 1.0 / 256;  // relative precision of bfloat16
 
-// Features as evaluation would leave them, from batches of three.
+// Features as evaluation stores them, appended in batches of three.
 Tensor stored(FeatureKind kind, const Tensor& features) {
   FeatureStorage storage(kind, features.size(0), features.size(1), torch::kCPU);
   for (const Tensor& batch : features.split(3)) storage.append(batch);
   return storage.all();
 }
 
-// A variable of the environment for one test.
+// Sets an environment variable for the duration of a test.
 class Environment {
  public:
   Environment(const char* name, const std::string& value) : name_(name) {
@@ -49,26 +49,26 @@ class Environment {
   std::string before_;
 };
 
-TEST(FeatureStorage, TakesTheFirstKindThatFits) {
-  // 1,000 rows of 512 numbers are 2,048,000 bytes as float32 and half of it as bfloat16.
+TEST(FeatureStorage, ChoosesTheFirstKindThatFits) {
+  // 1,000 rows of 512 numbers are 2,048,000 bytes as float32 and half of that as bfloat16.
   EXPECT_EQ(feature_kind(1000, 512, 2048000), FeatureKind::kFloat);
   EXPECT_EQ(feature_kind(1000, 512, 2047999), FeatureKind::kHalf);
   EXPECT_EQ(feature_kind(1000, 512, 1024000), FeatureKind::kHalf);
   EXPECT_EQ(feature_kind(1000, 512, 1023999), FeatureKind::kMapped);
-  // A hundred million pictures and five sources of 256 numbers: 512 GB, 256 GB.
+  // A hundred million pictures and five sources with 256 features: 512 GB, 256 GB.
   EXPECT_EQ(feature_kind(100000000, 1280, 512000000000), FeatureKind::kFloat);
   EXPECT_EQ(feature_kind(100000000, 1280, 140000000000), FeatureKind::kMapped);
 }
 
-TEST(FeatureStorage, TakesHalfOfWhatIsFreeUnlessToldOtherwise) {
+TEST(FeatureStorage, DefaultsToHalfOfTheFreeMemory) {
   EXPECT_EQ(feature_budget(12345, torch::kCPU), 12345);
   EXPECT_EQ(feature_budget(0, torch::kCPU), 0);
   const int64_t half = feature_budget(-1, torch::kCPU);
   EXPECT_GT(half, 1 << 20);
-  EXPECT_LT(half, std::numeric_limits<int64_t>::max() / 2) << "the host's memory is not endless";
+  EXPECT_LT(half, std::numeric_limits<int64_t>::max() / 2) << "the host's memory is finite";
 }
 
-TEST(FeatureStorage, HandsBackTheRowsThatWereAppended) {
+TEST(FeatureStorage, ReturnsTheAppendedRows) {
   const Tensor features = test::normals({20, 7}, 1);
   EXPECT_TENSOR_EQ(stored(FeatureKind::kFloat, features), features);
   EXPECT_TENSOR_EQ(stored(FeatureKind::kMapped, features), features);
@@ -83,36 +83,36 @@ TEST(FeatureStorage, HandsBackTheRowsThatWereAppended) {
   }
 }
 
-TEST(FeatureStorage, KeepsFilesInTheFolderForThemAndLeavesNothingThere) {
+TEST(FeatureStorage, UsesUnnamedFilesInTheTemporaryFolder) {
   const test::TempDir folder;
   const Environment chosen("TMPDIR", folder.path());
   EXPECT_EQ(folder_for_features(), folder.path());
   const Tensor rows = stored(FeatureKind::kMapped, test::normals({20, 7}, 1));
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "the file has no name while it is used";
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "the file has no name";
   const Environment none("TMPDIR", folder / "missing");
   EXPECT_THAT(test::message_of<WorkError>([&] { stored(FeatureKind::kMapped, rows); }),
-              HasSubstr("missing: features that do not fit in memory cannot be kept there (No such file"));
+              HasSubstr("missing: cannot create a temporary file for features (No such file"));
 }
 
-TEST(FeatureStorage, SaysInOneSentenceThatTheDiskIsFull) {
+TEST(FeatureStorage, ReportsAFullDisk) {
   const test::TempDir folder;
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit small = {1 << 20, before.rlim_max};
-  const auto handler = signal(SIGXFSZ, SIG_IGN);  // a longer file is an error like that of a full disk
+  const auto handler = signal(SIGXFSZ, SIG_IGN);  // exceeding the limit is then an error like a full disk
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   const std::string message = test::message_of<WorkError>([&] { mapped_rows(1024, 1024, folder.path()); });
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, handler);
-  EXPECT_THAT(message, HasSubstr(folder.path() + ": no room for 4.0 MiB of features (File too large); set TMPDIR to"));
+  EXPECT_THAT(message, HasSubstr(folder.path() + ": no space for 4.0 MiB of features (File too large); set TMPDIR to"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(FeatureStorage, GivesThePrototypesOfPlainFeatures) {
+TEST(FeatureStorage, MatchesThePrototypesOfPlainFeatures) {
   // 34,000 x 1,000 numbers are more than one block.
   const int64_t repeats = 340, classes = 3;
   const Tensor features = test::normals({100, 1000}, 1).repeat({repeats, 1});
-  const Tensor label = torch::arange(100).remainder(classes - 1).repeat({repeats});  // nobody is of the last class
+  const Tensor label = torch::arange(100).remainder(classes - 1).repeat({repeats});  // the last class is empty
   const Tensor probabilities = test::normals({100, classes}, 2).softmax(1).repeat({repeats, 1});
   const PrototypeOptions options{.temperature = 100};
   const Tensor plain = class_prototypes(features, label, probabilities, EmptyClass::kWeighted);
@@ -131,7 +131,7 @@ TEST(FeatureStorage, GivesThePrototypesOfPlainFeatures) {
   }
 }
 
-// Pictures whose features may take a part of what they take as float32.
+// Pictures whose features may take a fraction of their float32 size.
 ImageSet with_feature_budget(int64_t pictures, int64_t joint_width, double part) {
   ImageSet images = test::noise_pictures(pictures);
   images.feature_bytes = static_cast<int64_t>(part * static_cast<double>(pictures * joint_width * 4));
@@ -151,7 +151,7 @@ struct Recorder : Observer {
 
 constexpr double kParts[] = {1, 0.5, 0.1};  // float32, bfloat16, a file
 
-TEST(FeatureStorage, EvaluationKeepsWithinTheBudget) {
+TEST(FeatureStorage, EvaluationStaysWithinTheBudget) {
   Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
   const auto outputs = [&](double part) {
     const ImageSet images = with_feature_budget(30, 512, part);
@@ -170,7 +170,7 @@ TEST(FeatureStorage, EvaluationKeepsWithinTheBudget) {
   }
 }
 
-// What a short adaptation with that part of the features' memory tells.
+// The events of a short adaptation with that fraction of feature memory.
 Recorder adapted(double part, torch::Device device) {
   Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
   ensemble.to(device);
@@ -185,7 +185,7 @@ Recorder adapted(double part, torch::Device device) {
   return recorder;
 }
 
-TEST(FeatureStorage, ServesAGpuFromTheHost) {
+TEST(FeatureStorage, HostFeaturesServeAGpu) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "skipped: no GPU";
   const torch::Device gpu(torch::kCUDA, 0);
   const Tensor features = test::normals({20, 7}, 1), label = torch::arange(20).remainder(3).to(gpu);
@@ -204,7 +204,7 @@ TEST(FeatureStorage, ServesAGpuFromTheHost) {
   }
 }
 
-TEST(FeatureStorage, AdaptsAsWithFeaturesInMemory) {
+TEST(FeatureStorage, AdaptationMatchesFeaturesInMemory) {
   const Recorder plain = adapted(kParts[0], torch::kCPU), half = adapted(kParts[1], torch::kCPU),
                  mapped = adapted(kParts[2], torch::kCPU);
   EXPECT_EQ(plain.types.back(), torch::kFloat32);
@@ -215,7 +215,7 @@ TEST(FeatureStorage, AdaptsAsWithFeaturesInMemory) {
   EXPECT_TENSOR_EQ(half.probabilities.front(), plain.probabilities.front());
 }
 
-TEST(FeatureStorage, ServesTheComparedMethodsToo) {
+TEST(FeatureStorage, WorksWithTheComparedMethods) {
   for (const MethodEntry& method : {shot_method(), decision_method(), caida_method(), nrc_method()}) {
     std::vector<Tensor> last;
     for (const double part : kParts) {

@@ -7,7 +7,7 @@
 namespace tributary {
 namespace {
 
-TEST(StepPlan, KeepsItsPartsApart) {
+TEST(StepPlan, StoresItsPartsSeparately) {
   const Tensor first = torch::arange(5), second = torch::arange(12).view({3, 4}), other = first + 7;
   const std::vector<Random> dropout_streams = {Random(9), Random(11).child(3)};
   StepPlan plan({first, second}, {0.25f, 0.5f}, dropout_streams);
@@ -23,7 +23,7 @@ TEST(StepPlan, KeepsItsPartsApart) {
   EXPECT_NE(StepPlan({first}, {}, {}).shapes(), plan.shapes());
 }
 
-TEST(StepPlan, CarriesFloatsBesideIntegersWithoutRoundingThem) {
+TEST(StepPlan, StoresFloatsExactlyAmongIntegers) {
   const Tensor maps = test::normals({3, 2, 3}, 1), rows = torch::arange(3);
   const double exact = 1.0 / 3;
   StepPlan plan({rows, maps, rows + 1}, {exact}, {Random(4)});

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kPictures = 10, kBatch = 4;
 
-// Does nothing but note what it was given. Its losses are the number of the step and a constant.
+// Only records its input. Its losses are the number of the step and a constant.
 class NotingTask : public TrainingTask {
  public:
   std::vector<std::string> loss_terms() const override { return {"first loss of source 0", "second loss of source 1"}; }
@@ -67,7 +67,7 @@ Checkpoint nothing() {
   return {};
 }
 
-TEST(TrainingLoop, RunsPlannedStepsInOrderAndKeepsTheirLosses) {
+TEST(TrainingLoop, RunsStepsInOrderAndKeepsTheirLosses) {
   const DeviceImages images(test::noise_pictures(kPictures), torch::kCPU);
   NotingTask task;
   TrainingLoop loop(task, images, options_with());
@@ -88,7 +88,7 @@ TEST(TrainingLoop, RunsPlannedStepsInOrderAndKeepsTheirLosses) {
   for (const Tensor& rows : task.rows) EXPECT_TENSOR_EQ(rows, same.next());
 }
 
-TEST(TrainingLoop, AugmentsAsTheImagesDoWhereverTheyLie) {
+TEST(TrainingLoop, AugmentationDoesNotDependOnTheStorage) {
   const Augmentation augmentation{3, 0.5, 0.5, 20};
   const ImageSet set = test::noise_pictures(kPictures);
   const DeviceImages resident(set, torch::kCPU), streamed(test::streamed(set), torch::kCPU);
@@ -135,7 +135,7 @@ class EagerSaver : public Checkpointer {
   std::vector<Checkpoint> saved;
 };
 
-TEST(TrainingLoop, NamesRoundStepAndTermOfANonFiniteLossAndSavesNothingAfterIt) {
+TEST(TrainingLoop, NonFiniteLossNamesItsStepAndIsNeverSaved) {
   for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     const DeviceImages images(test::noise_pictures(kPictures), torch::kCPU);
     NotingTask task;

@@ -16,7 +16,7 @@
 namespace tributary {
 namespace {
 
-TEST(LabelSmoothing, GivesItsKnownAnswers) {
+TEST(LabelSmoothing, MatchesKnownValues) {
   for (const double smoothing : {0.0, 0.1, 0.5})
     EXPECT_NEAR(smoothed_cross_entropy(torch::zeros({1, 10}), test::indices({3}), smoothing).item<double>(), 2.302585,
                 1e-6);
@@ -25,13 +25,13 @@ TEST(LabelSmoothing, GivesItsKnownAnswers) {
   EXPECT_NEAR(smoothed_cross_entropy(perfect, test::indices({3}), 0.1).item<double>(), 4.5, 1e-3);
 }
 
-TEST(Schedule, GivesItsKnownFactors) {
+TEST(Schedule, MatchesKnownFactors) {
   EXPECT_NEAR(decay_factor(1, 100), 0.931012, 1e-6);
   EXPECT_NEAR(decay_factor(50, 100), 0.260847, 1e-6);
   EXPECT_NEAR(decay_factor(100, 100), 0.165560, 1e-6);
 }
 
-TEST(BestCopy, KeepsTheBestAndOfEqualsTheLater) {
+TEST(BestCopy, KeepsTheLatestOfTheBest) {
   SourceModel model(test::small_info(), Random(1));
   const Tensor weight = model.bottleneck_parameters()[0].value.detach();
   BestCopy best, equal;
@@ -50,7 +50,7 @@ TEST(BestCopy, KeepsTheBestAndOfEqualsTheLater) {
   EXPECT_TENSOR_EQ(weight, second);
 }
 
-TEST(Sgd, TakesNesterovStepsWithDecay) {
+TEST(Sgd, MatchesHandComputedNesterovSteps) {
   // By hand: g = 1 + 0.1 * 2 = 1.2; v = 1.2; step = 1.2 + 0.9 * 1.2 = 2.28; then g = 1 + 0.1 * 1.772.
   Tensor p = torch::full({1}, 2.0).requires_grad_();
   Sgd sgd({{{{"p", p}}, 0.1}}, {0.9, 0.1, true});
@@ -66,7 +66,7 @@ TEST(Sgd, TakesNesterovStepsWithDecay) {
   EXPECT_NEAR(p.item<double>(), 1.772 - 0.05 * (g + 0.9 * v), 1e-6);
 }
 
-TEST(Sampler, SweepsEverySampleOnceAndLeavesSingleOnesOut) {
+TEST(Sampler, DrawsEverySampleOnceAndDropsBatchesOfOne) {
   Sampler sampler(torch::arange(9), 4, Random(1));
   std::vector<int64_t> seen(9);
   for (int i = 0; i < 2; ++i) {
@@ -75,17 +75,17 @@ TEST(Sampler, SweepsEverySampleOnceAndLeavesSingleOnesOut) {
     for (int64_t k = 0; k < 4; ++k) ++seen[batch[k].item<int64_t>()];
   }
   EXPECT_THAT(seen, ::testing::Each(::testing::Le(1)));
-  EXPECT_TRUE(sampler.exhausted()) << "the ninth would be a batch of one";
+  EXPECT_TRUE(sampler.exhausted()) << "the ninth sample would be a batch of one";
   EXPECT_EQ(sampler.next().size(0), 4);
 }
 
-TEST(Sampler, LeavesOutARemainderThatIsTooSmall) {
+TEST(Sampler, DropsARemainderBelowTheMinimum) {
   Sampler sampler(torch::arange(11), 4, Random(1), 4);
   EXPECT_EQ(sampler.next().size(0), 4);
   EXPECT_EQ(sampler.next().size(0), 4);
   EXPECT_TRUE(sampler.exhausted()) << "three are left";
   Sampler small(torch::arange(3), 8, Random(1), 4);
-  EXPECT_EQ(small.next().size(0), 3) << "a set that is smaller than that is one batch";
+  EXPECT_EQ(small.next().size(0), 3) << "a smaller set is one batch";
 }
 
 TEST(Sampler, KeepsAPartialBatchOfTwo) {
@@ -117,7 +117,7 @@ TEST(Views, AreSharedBySourcesOfEqualNormalisation) {
   EXPECT_FALSE(x[0].is_same(x[2]));
 }
 
-TEST(Sgd, TakesTheSameStepWhereverItsRateLies) {
+TEST(Sgd, StepDoesNotDependOnTheDeviceOfTheRate) {
   for (const double momentum : {0.0, 0.9}) {
     for (const bool nesterov : {false, true}) {
       SgdOptions options;
@@ -143,13 +143,13 @@ Tensor augmented(const ImageSet& set, const Augmentation& augmentation, uint64_t
   return DeviceImages(set, torch::kCPU).augmented(torch::arange(set.size()), augmentation, Random(seed));
 }
 
-TEST(Augmentation, OffLeavesPicturesAlone) {
+TEST(Augmentation, OffKeepsPictures) {
   const ImageSet set = test::noise_pictures(3);
   const DeviceImages images(set, torch::kCPU);
   EXPECT_TENSOR_EQ(augmented(set, resolve_defaults({}, architecture("dtn"), true)), images.rows(0, 3));
 }
 
-TEST(Augmentation, PhotographsAreMirroredAndInAdaptationSometimesGrey) {
+TEST(Augmentation, PhotographsAreFlippedAndInAdaptationSometimesGrey) {
   const Augmentation source = resolve_defaults({}, architecture("resnet50"), false);
   EXPECT_EQ(source.flip, 0.5);
   EXPECT_EQ(source.grey, 0);
@@ -160,8 +160,8 @@ TEST(Augmentation, PhotographsAreMirroredAndInAdaptationSometimesGrey) {
   EXPECT_EQ(resolve_defaults(chosen, architecture("resnet50"), true).flip, 0);
 }
 
-TEST(Augmentation, CutsEveryPictureAtAPlaceOfItsOwnAndTheMiddleInEvaluation) {
-  // Pictures whose red value says the row, green the column.
+TEST(Augmentation, CropsRandomlyInTrainingAndCentrallyInEvaluation) {
+  // Red encodes the row, green the column.
   ImageSet set;
   set.height = set.width = 40;
   set.crop = 33;
@@ -173,7 +173,7 @@ TEST(Augmentation, CutsEveryPictureAtAPlaceOfItsOwnAndTheMiddleInEvaluation) {
   const DeviceImages images(set, torch::kCPU);
   const Tensor middle = (images.rows(0, 1) * 255).round();
   EXPECT_EQ(middle.sizes(), torch::IntArrayRef({1, 3, 33, 33}));
-  EXPECT_EQ(middle[0][0][0][0].item<float>(), 4);  // (40 - 33) / 2 rounds to the even 4, as Python does
+  EXPECT_EQ(middle[0][0][0][0].item<float>(), 4);  // (40 - 33) / 2 is rounded to even, as in Python
   Augmentation flip;
   flip.flip = 0.5;
   flip.grey = 0;
@@ -215,7 +215,7 @@ TEST(Augmentation, FlipsShiftsAndGreys) {
   EXPECT_TENSOR_EQ(augmented(set, shift, 7), augmented(set, shift, 7));
 }
 
-TEST(Batches, AreTheSameWhereverThePicturesLie) {
+TEST(Batches, DoNotDependOnTheStorage) {
   ImageSet set = test::noise_pictures(23);
   set.crop = 28;
   const DeviceImages resident(set, torch::kCPU), brought(test::streamed(set), torch::kCPU);
@@ -235,7 +235,7 @@ TEST(Batches, AreTheSameWhereverThePicturesLie) {
   EXPECT_TRUE(one.done() && two.done());
 }
 
-TEST(Batches, KnowHowLongTheyWereWaitedFor) {
+TEST(Batches, CountTheTimeWaitedForThem) {
   const ImageSet set = test::noise_pictures(5);
   ImageSet slow = test::streamed(set);
   slow.read = [read = slow.read](int64_t index, uint8_t* to) {
@@ -254,7 +254,7 @@ TEST(Batches, KnowHowLongTheyWereWaitedFor) {
   EXPECT_LE(two.waited(), watch.seconds());
 }
 
-TEST(Split, KeepsTheFlooredShareForTrainingAndLosesNobody) {
+TEST(Split, RoundsTheTrainingShareDownAndLosesNoSample) {
   const LabelledImages data = make_digits(DigitDomain::kHandwriting, 25, 1);
   const Split split = split_for_validation(data, 0.9, false, 3);
   EXPECT_EQ(split.training.images.size(), 22);
@@ -265,7 +265,7 @@ TEST(Split, KeepsTheFlooredShareForTrainingAndLosesNobody) {
   EXPECT_EQ(split_for_validation(data, 0.9, true, 3).training.images.size(), 25);
 }
 
-TEST(SourceTraining, LearnsAndRepeatsItselfToTheLastBit) {
+TEST(SourceTraining, LearnsAndIsBitwiseReproducible) {
   const LabelledImages training = make_digits(DigitDomain::kHandwriting, 300, 1);
   const LabelledImages validation = make_digits(DigitDomain::kHandwriting, 200, 2);
   SourceTrainingOptions options;
@@ -298,13 +298,22 @@ TEST(SourceTraining, WorksOnFewerStepsThanIntervals) {
   EXPECT_EQ(steps, 1);
 }
 
-TEST(Metrics, CountWhatIsRight) {
+TEST(Metrics, CountRightPredictions) {
   const Tensor scores = torch::tensor({0.9f, 0.1f, 0.2f, 0.8f, 0.7f, 0.3f}).view({3, 2});
   const Labels truth{{"a", "b"}, {0, 1, 1}};
   EXPECT_NEAR(accuracy_of(scores, torch::tensor(truth.values)), 2.0 / 3, 1e-9);
   const Confusion confusion = confusion_of(scores, truth);
   EXPECT_EQ(confusion, (Confusion{{1, 0}, {1, 1}}));
   EXPECT_EQ(class_accuracies(confusion), (std::vector<double>{1, 0.5}));
+}
+
+TEST(SourceTrainingOptions, CheckpointIsAnAliasOfKeep) {
+  OptionTable table;
+  SourceTrainingOptions options;
+  declare(table, options);
+  table.read_toml_text("[train]\ncheckpoint = \"last\"\n", "old.toml");
+  table.apply_toml();
+  EXPECT_EQ(options.keep, KeptIterate::kLast);
 }
 
 }  // namespace

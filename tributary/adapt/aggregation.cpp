@@ -11,7 +11,7 @@ namespace {
 // of their mean, so row i contributes (d entropy(P_i) - d entropy(mean P)) / n.
 Tensor information_gradient(const Tensor& p, double marginal_epsilon) {
   const auto slope = [](const Tensor& q, double epsilon) { return -((q + epsilon).log() + q / (q + epsilon)); };
-  // A class nobody predicts has no slope worth following; without epsilon it would be infinite.
+  // The gradient of a class that is never predicted is useless; without epsilon it would be infinite.
   const Tensor marginal = p.mean(0).clamp_min(marginal_epsilon > 0 ? 0.0 : 1e-38);
   return (slope(p, kEntropyEpsilon) - slope(marginal, marginal_epsilon)) / static_cast<double>(p.size(0));
 }

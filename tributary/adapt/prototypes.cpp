@@ -37,7 +37,7 @@ struct ClassSums {
   }
 };
 
-// Calls work(begin, end, rows) for blocks of features, with room for as many rows of `columns` values.
+// Calls work(begin, end, rows) for blocks of features, sized so that rows of `columns` values fit in memory.
 template <typename Work>
 void for_blocks(const Tensor& features, int64_t columns, torch::Device device, const Work& work) {
   for_row_blocks(features.size(0), std::max(features.size(1), columns),

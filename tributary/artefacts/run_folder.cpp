@@ -53,15 +53,15 @@ RunFolder::RunFolder(std::string path, Configuration config, bool restart)
   finished_ = fs::exists(file("DONE"), error);
 }
 
-void RunFolder::take() {
+void RunFolder::lock() {
   make_folder(path_);
   lock_ = std::make_unique<FolderLock>(path_);
   remove_leftovers(path_);
   remove_leftovers(file("history"));
 }
 
-void RunFolder::begin(int64_t round) {
-  if (!lock_) take();
+void RunFolder::start(int64_t round) {
+  if (!lock_) lock();
   // Removes the results of an earlier run, which are written at the end.
   std::error_code error;
   for (const char* last : {"DONE", "summary.json", "model.safetensors", "predictions.csv", "bound.jsonl"})

@@ -38,9 +38,9 @@ class RunFolder {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
   // Creates and locks the folder.
-  void take();
+  void lock();
   // Writes config.toml and resumes the metrics of an interrupted run at `round`; 0 restarts.
-  void begin(int64_t round = 0);
+  void start(int64_t round = 0);
   void add_metrics(const nlohmann::json& object);
   void add_summary(const nlohmann::json& summary);
   // Marks the run as finished.

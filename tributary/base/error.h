@@ -29,7 +29,7 @@ class MemoryError : public WorkError {
   using WorkError::WorkError;
 };
 
-enum ExitCode : int { kWorkEnded = 1, kBadInput = 2, kMemoryEnded = 3 };
+enum ExitCode : int { kWorkError = 1, kInputError = 2, kMemoryError = 3 };
 
 template <typename... Args>
 [[noreturn]] void input_error(fmt::format_string<Args...> format, Args&&... args) {

@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPeerEnded = 75;                       // between children and parent only
+constexpr int kPeerLost = 75;                        // between children and parent only
 constexpr const char* kMark = "TRIBUTARY_LAUNCHED";  // set in the environment of children
 constexpr const char* kParent = "TRIBUTARY_PARENT";  // see base/process.h
 constexpr int kNotRunnable = 127;
@@ -149,7 +149,7 @@ class Children {
       else
         terminate_next();
     }
-    return code_ == kPeerEnded ? kWorkEnded : code_;
+    return code_ == kPeerLost ? kWorkError : code_;
   }
 
  private:
@@ -170,7 +170,7 @@ class Children {
     if (code == 0) return;
     if (code_ == 0) deadline_ = Clock::now() + seconds(plan_.grace);
     // The exit codes of terminated processes do not tell the cause.
-    if (code_ == 0 || (code_ == kPeerEnded && terminations_ == 0)) code_ = code;
+    if (code_ == 0 || (code_ == kPeerLost && terminations_ == 0)) code_ = code;
   }
 
   void forward(int signal) {
@@ -224,7 +224,7 @@ bool launched() {
 }
 
 int exit_code_for_lost_peer() {
-  return launched() ? kPeerEnded : kWorkEnded;
+  return launched() ? kPeerLost : kWorkError;
 }
 
 }  // namespace tributary

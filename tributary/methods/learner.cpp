@@ -20,10 +20,10 @@ int64_t steps_of(const TrainingSchedule& schedule, int64_t pictures) {
   return schedule.rounds * (schedule.whole_batches ? whole : batches_per_epoch(pictures, schedule.batch));
 }
 
-// The training of one learner: its batches, its steps and its losses.
+// The training of one learner: its batches, steps and losses.
 class LearnerTask : public TrainingTask {
  public:
-  // `number` counts the learners of a method, and is part of every random key.
+  // `number` is the index of the learner, and part of every random key.
   LearnerTask(Learner& learner, const Ensemble& ensemble, const DeviceImages& images, const TrainingSchedule& schedule,
               uint64_t number)
       : learner_(learner),
@@ -110,7 +110,7 @@ class LearnerTask : public TrainingTask {
   TrainingLoop loop_;
 };
 
-// An adaptation: all learners, round by round.
+// An adaptation: trains all learners, round by round.
 class LearnedAdaptation {
  public:
   LearnedAdaptation(Ensemble& ensemble, const DeviceImages& images, const TrainingSchedule& schedule,
@@ -223,7 +223,7 @@ class LearnedAdaptation {
   std::vector<std::unique_ptr<LearnerTask>> tasks_;
   RoundEvent event_;
   std::vector<Outputs> outputs_;  // of the last evaluation
-  Stopwatch watch_;               // of the round
+  Stopwatch watch_;               // time of the current round
 };
 
 }  // namespace

@@ -1,9 +1,8 @@
-// What methods share that train on the target set step by step, and what each of them adds.
+// Base of the methods that train on the target set step by step.
 //
 // Such a method has one `Learner` per source, or one for all of them. Batches, augmentation, CUDA graphs, checkpoints
-// and reports are the same for all (train/training_loop.h). One evaluation pass per round serves the report and the
-// next round's labels. Learners of single sources take their rounds in turn, so that there is an ensemble to report
-// after each round.
+// and reports are shared (train/training_loop.h). One evaluation pass per round serves the report and the next round's
+// labels. Learners of single sources alternate round by round, so that every round can report an ensemble.
 #pragma once
 
 #include <memory>
@@ -22,7 +21,7 @@ struct TrainingSchedule {
   uint64_t seed = 0;
   int64_t batch = 64;
   int64_t rounds = 15;         // an evaluation follows each; new labels may be made before each
-  int64_t steps = 0;           // in all; 0: one epoch per round
+  int64_t steps = 0;           // total; 0: one epoch per round
   bool whole_batches = false;  // drops the partial batch at the end of an epoch
   bool decay = true;           // learning rates fall as (1 + 10 i/I)^-0.75
   int64_t first_step = 1;      // i of the first step in that formula

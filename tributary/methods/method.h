@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// What ranks may divide in a method's training (model/sharded_pass.h).
+// How ranks may split a method's training (model/sharded_pass.h).
 enum class Division {
   kNone,    // nothing: its losses reach backbone parameters other than through the features
   kRows,    // the rows of every batch; it trains one source after the other
@@ -27,7 +27,7 @@ class Method {
   }
   // Whether sources may take micro-batches (model/micro_batch.h) if memory is short.
   virtual bool supports_micro_batches() const { return true; }
-  // How ranks may divide its training.
+  // How ranks may split its training.
   virtual Division division() const { return Division::kRows; }
 };
 

@@ -10,7 +10,7 @@ void MethodChoice::declare(OptionTable& table) {
   table.text("adapt", "method", &name_, "method: " + names());
   table.integer("adapt", "epochs", &common_.epochs, 0, 100000,
                 "passes over the target set, for methods other than selective; 0 takes the method's default");
-  // Shown and recorded for every method, but passed on only if they are given.
+  // Shown and recorded for every method, but passed on only if the user sets them.
   common_.batch = 64;
   common_.rate_bottleneck = 1e-2;
   tributary::declare(table, common_);

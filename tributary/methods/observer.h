@@ -60,7 +60,7 @@ class Observer {
   virtual ~Observer() = default;
   virtual void on_step(const StepEvent&) {}
   virtual void on_round(const RoundEvent&) {}
-  // Saves and restores what it needs to resume an interrupted run, under keys of its own.
+  // Saves and restores what it needs to resume an interrupted run, under its own keys.
   virtual void save(nlohmann::json&) const {}
   virtual void restore(const nlohmann::json&) {}
 };

@@ -18,7 +18,7 @@ namespace tributary {
 // Whether the sources were made for photographs, else for digits.
 bool for_photographs(const Ensemble& ensemble);
 
-// A variant of a method that sees the target's labels. It shows the best that the method could do.
+// A variant of a method that sees the target's labels. It shows how well the method could do at best.
 struct OracleEntry {
   std::string name;   // in run folders: "selective-oracle"
   std::string title;  // in reports

@@ -59,7 +59,7 @@ std::optional<AdaptationRunResult> AdaptationRun::run() {
     follow(std::move(sources));
     return std::nullopt;
   }
-  folder->take();
+  folder->lock();
   if (session_.comm()) {
     attempt(*folder, std::move(sources), /*micro_batch=*/0);
   } else {
@@ -147,7 +147,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   CheckpointFolder checkpointer(folder.file("checkpoint"),
                                 {options_.checkpoints.every, options_.checkpoints.restart && micro_batch == 0});
   checkpointer.clean();
-  folder.begin(resume(checkpointer, all, state));
+  folder.start(resume(checkpointer, all, state));
   method->adapt(ensemble, data_.target, all, session_.checkpointer(&checkpointer, options_.checkpoints));
   listener_.on_trained();
 

@@ -3,7 +3,7 @@
 namespace tributary {
 namespace {
 
-// Masks drawn on the device, where the plan lies.
+// Draws masks on the device, where the plan is.
 std::vector<DropoutStream> device_noise(const StepPlan& plan) {
   std::vector<DropoutStream> dropout_stream;
   const Tensor keys = plan.dropout_keys();
@@ -11,7 +11,7 @@ std::vector<DropoutStream> device_noise(const StepPlan& plan) {
   return dropout_stream;
 }
 
-// The same masks drawn on the host, where `plan` lies: faster for a CPU, and the only way for TorchScript sources.
+// Draws the same masks on the host, where `plan` is: faster on a CPU, and the only way for TorchScript sources.
 std::vector<DropoutStream> host_noise(const StepPlan& plan, torch::Device device) {
   std::vector<DropoutStream> dropout_stream;
   const Tensor keys = plan.dropout_keys();
@@ -30,7 +30,7 @@ void CapturedSteps::forget_rare_shapes() {
 }
 
 Tensor CapturedSteps::run(const StepPlan& plan, bool usual) {
-  constexpr int kEagerFirst = 2;  // libraries choose algorithms and allocate memory in these
+  constexpr int kEagerFirst = 2;  // libraries choose algorithms and allocate memory in the first steps
   if (!cuda_graph_) {
     std::vector<DropoutStream> dropout_stream = host_noise(plan, device_);
     return step_(plan.on(device_), dropout_stream);

@@ -82,7 +82,7 @@ class DistillationTask : public TrainingTask {
   }
 
  private:
-  // The mixture's probabilities for a batch, in evaluation.
+  // The mixture's probabilities for a batch, in evaluation mode.
   Tensor teach(const Tensor& pixels) {
     torch::NoGradGuard no_grad;
     const std::vector<Tensor> x = views(pixels, teachers_.sources);
@@ -94,7 +94,7 @@ class DistillationTask : public TrainingTask {
     return combine(at::stack(logits), mixture_);
   }
 
-  // Positions that this process reads: those that student and teachers both pass by themselves.
+  // The rows of a batch that this process must read for the student and the teachers; undefined: all.
   Tensor needed(int64_t rows) const {
     const Tensor own = needed_rows({&student_, 1}, rows);
     return labels_of_set_.defined() || needed_rows(teachers_.sources, rows).defined() ? own : Tensor();
@@ -107,7 +107,7 @@ class DistillationTask : public TrainingTask {
   const Architecture& network_;
   uint64_t seed_;
   int64_t batch_, steps_;
-  Tensor labels_of_set_;  // [n, K], the mixture's probabilities for unchanged pictures; undefined: asked per batch
+  Tensor labels_of_set_;  // [n, K], the mixture's probabilities for unaugmented pictures; undefined: computed per batch
   Sampler sampler_;
   Sgd optimiser_;
 };
@@ -165,7 +165,7 @@ void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target, c
     from->restore("student.", student.state());
     from->restore("optimiser.", task.optimiser().state());
   }
-  double loss = NAN;  // looking at it makes the host wait for a GPU, so it is not done after every step
+  double loss = NAN;  // reading it synchronises with the GPU, so it is not done after every step
   loop.run(steps, checkpointer, checkpoint, [&](std::span<const int64_t>) {
     if (loop.done() % interval == 0 || loop.done() == steps) {
       loop.require_finite();

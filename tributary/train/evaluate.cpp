@@ -23,7 +23,7 @@ OutputCollection::OutputCollection(std::span<SourceModel> sources, const DeviceI
   kind_ = feature_kind(images.size(), joint_width, images.feature_bytes());
   for (const SourceModel& source : sources) by_sources_ = by_sources_ || source.sharding().by == Sharding::By::kSources;
   if (!keep_features) return;
-  if (comm_) {  // as the rank with the least memory must
+  if (comm_) {  // all ranks must use the choice of the rank with the least memory
     const Tensor kinds = comm_->all_gather(torch::tensor({static_cast<int64_t>(kind_)}, torch::kInt64));
     kind_ = static_cast<FeatureKind>(kinds.max().item<int64_t>());
   }
@@ -74,7 +74,7 @@ std::vector<Outputs> pass_over(std::span<SourceModel> sources, const DeviceImage
     consensus.emplace(*comm);
     for (const SourceModel& source : sources) broadcast_state(*comm, source.state());
   }
-  // Ranks that divide the rows take as many batches at once.
+  // Ranks that shard the rows process one batch each at a time.
   const int64_t batch = evaluation_batch(images);
   const bool divided = comm && outputs.own_rows(comm->size()).count() < comm->size();
   const int64_t stride = divided ? batch * comm->size() : batch;

@@ -23,8 +23,8 @@ class NamelessFile {
     std::string pattern = folder + "/tributary-features-XXXXXX";
     descriptor_ = mkostemp(pattern.data(), O_CLOEXEC);
     if (descriptor_ < 0)
-      work_error("{}: features that do not fit in memory cannot be kept there ({}); set TMPDIR to a folder with room",
-                 folder, std::strerror(errno));
+      work_error("{}: cannot create a temporary file for features ({}); set TMPDIR to another folder", folder,
+                 std::strerror(errno));
     unlink(pattern.c_str());
   }
   NamelessFile(const NamelessFile&) = delete;
@@ -63,11 +63,12 @@ Tensor mapped_rows(int64_t rows, int64_t width, const std::string& folder) {
   // Allocate blocks now: with a sparse file, a full disk would kill the program by SIGBUS.
   if (const int error = posix_fallocate(file.descriptor(), 0, static_cast<off_t>(bytes)); error != 0)
     work_error(
-        "{}: no room for {:.1f} MiB of features ({}); set TMPDIR to a folder with room, or allow more --feature-memory",
+        "{}: no space for {:.1f} MiB of features ({}); set TMPDIR to a folder with more space, or raise "
+        "--feature-memory",
         folder, static_cast<double>(bytes) / (1 << 20), std::strerror(error));
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
   if (memory == MAP_FAILED)
-    work_error("{}: {:.1f} MiB of features cannot be mapped into memory ({}); allow more --feature-memory", folder,
+    work_error("{}: {:.1f} MiB of features cannot be mapped into memory ({}); raise --feature-memory", folder,
                static_cast<double>(bytes) / (1 << 20), std::strerror(errno));
   return torch::from_blob(
       memory, {rows, width}, [bytes](void* mapped) { munmap(mapped, bytes); }, torch::kFloat32);

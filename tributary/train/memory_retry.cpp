@@ -18,7 +18,7 @@ int64_t retry_with_micro_batches(int64_t batch, torch::Device device, const std:
       if (!is_out_of_gpu_memory(error) || micro_batch == kLeast) throw;
       micro_batch = std::max(kLeast, (micro_batch == 0 ? batch : micro_batch) / 2);
     }
-    // Here the attempt's tensors are gone; only the allocator's cache is left.
+    // The attempt's tensors are freed by now; only the allocator's cache is left.
     release_cached_memory(device);
     tell(micro_batch);
   }

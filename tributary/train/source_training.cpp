@@ -94,9 +94,9 @@ void declare(OptionTable& table, SourceTrainingOptions& options) {
   table.integer(section, "epochs", &options.epochs, 1, 100000, "passes over the training pictures");
   table.integer(section, "batch", &options.batch, 2, 65536, "pictures per batch");
   table.number(section, "label_smoothing", &options.label_smoothing, 0, 0.99,
-               "share of a label that goes to all classes");
+               "label smoothing: share of a label that is spread over all classes");
   table.number(section, "rate_backbone", &options.rate_backbone, 0, 10,
-               "learning rate of the backbone; 0 takes the architecture's own");
+               "learning rate of the backbone; 0 takes the architecture's default");
   table.number(section, "rate_head", &options.rate_head, 0, 10, "learning rate of bottleneck and classifier");
   declare(table, section, options.sgd);
   table.choice(section, "wn_init", &options.classifier_init, {{"uniform", Start::kDefault}, {"xavier", Start::kXavier}},
@@ -121,8 +121,7 @@ Split split_for_validation(const LabelledImages& data, double share, bool full, 
   const int64_t count = data.images.size();
   const auto first = static_cast<int64_t>(std::floor(share * static_cast<double>(count)));
   if (first < 2 || first >= count)
-    input_error("{} pictures are too few to train on and keep some for validation; give more, or --validation DATA",
-                count);
+    input_error("{} pictures are too few to split off a validation set; add pictures or give --validation DATA", count);
   const std::vector<int64_t> order = Random(seed, Purpose::kSplit).permutation(count);
   const std::vector<int64_t> rest(order.begin() + first, order.end());
   Split split;

@@ -45,7 +45,7 @@ void TrainingLoop::run(int64_t until, Checkpointer& checkpointer, const Checkpoi
 }
 
 StepPlan TrainingLoop::plan(const StepDraws& draws) const {
-  TRIBUTARY_CHECK(draws.indices.size() == options_.indices, "{} indices, and not {}", draws.indices.size(),
+  TRIBUTARY_CHECK(draws.indices.size() == options_.indices, "{} indices instead of {}", draws.indices.size(),
                   options_.indices);
   std::vector<Tensor> parts = draws.indices;
   for (const StepDraws::Batch& batch : draws.batches) {
@@ -138,7 +138,7 @@ void TrainingLoop::save(Checkpoint& checkpoint, const std::string& prefix) const
 }
 
 void TrainingLoop::restore(const Checkpoint& checkpoint, const std::string& prefix) {
-  TRIBUTARY_CHECK(done_ == 0 && !plans_, "a loop is restored before its first step");
+  TRIBUTARY_CHECK(done_ == 0 && !plans_, "restore a loop before its first step");
   const int64_t done = checkpoint.at(prefix + "steps_done").item<int64_t>();
   if (done < 0 || done > steps_)
     input_error("the checkpoint is of step {} of {}; start over with --restart", done, steps_);

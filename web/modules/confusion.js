@@ -155,7 +155,7 @@ class ConfusionView {
     this.container.replaceChildren(scrollBox(caption, 'matrix-scroll', table));
     const held =
       total === this.run.pictures
-        ? `${counted(total, 'picture')} in all.`
+        ? `${counted(total, 'picture')} in total.`
         : `The matrix holds ${count(total)} of the ${counted(this.run.pictures, 'picture')}.`;
     this.readout.textContent = `${held} The stronger a cell’s colour, the larger its share of the row.`;
     this.renderPairs();

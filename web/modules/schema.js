@@ -38,7 +38,7 @@
  * @property {number | null} [mean_confidence]
  * @property {number | null} [entropy]
  * @property {number | null} [marginal_entropy]
- * @property {Record<string, number[] | null> | null} [losses]  one value per source, or one in all
+ * @property {Record<string, number[] | null> | null} [losses]  one value per source, or one for all
  * @property {number | null} [changed]  predictions that differ from the previous round
  * @property {RoundAccuracy | null} [accuracy]
  * @property {number | null} [test_accuracy]

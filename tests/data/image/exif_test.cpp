@@ -59,8 +59,8 @@ TEST(ExifOrientation, IsUprightForTruncatedSegments) {
   const size_t end_of_value = payload.size() - 4 - 2;  // without the next directory's offset and the padding
   for (size_t length = 0; length <= payload.size(); ++length) {
     // An exact copy, so that the address sanitiser finds reads beyond the end.
-    const std::vector<uint8_t> crops(payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(length));
-    EXPECT_EQ(exif_orientation(crops), length >= end_of_value ? 6 : 1) << length;
+    const std::vector<uint8_t> shortened(payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(length));
+    EXPECT_EQ(exif_orientation(shortened), length >= end_of_value ? 6 : 1) << length;
   }
 }
 

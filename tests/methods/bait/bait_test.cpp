@@ -19,7 +19,7 @@ std::unique_ptr<Method> bait(const MethodOptions& common, const std::string& tom
   return test::configured(bait_method(), toml, common);
 }
 
-// How many tensors have other values than before.
+// The number of tensors whose values changed.
 int moved(const NamedTensors& before, const NamedTensors& after) {
   int count = 0;
   for (size_t i = 0; i < before.size(); ++i) count += !torch::equal(before[i].value, after[i].value.detach());
@@ -32,13 +32,13 @@ NamedTensors features_of(const SourceModel& source) {
   return all;
 }
 
-TEST(Bait, GoesSlowerOnALongWay) {
+TEST(Bait, LearningRateFallsWithTheNumberOfSteps) {
   EXPECT_DOUBLE_EQ(bait_rate(/*photographs=*/false, 60), 1e-3);
   EXPECT_DOUBLE_EQ(bait_rate(false, 6000), 1e-4);
   EXPECT_DOUBLE_EQ(bait_rate(true, 6000), 1e-3);
 }
 
-TEST(BaitStep, CastsTheBaitAloneAndBitesWithTheFeaturesAlone) {
+TEST(BaitStep, CastUpdatesOnlyTheBaitAndBiteOnlyTheFeatures) {
   SourceModel source(test::small_info("lenet"), Random(1));
   BaitStep step(source, {});
   const NamedTensors anchor = copy_of(source.classifier_parameters());
@@ -64,8 +64,8 @@ TEST(BaitStep, CastsTheBaitAloneAndBitesWithTheFeaturesAlone) {
     }
 }
 
-// What the bite leaves in the bait must not take part in the next cast.
-TEST(BaitStep, DiscardsTheGradientThatTheBiteLeavesInTheBait) {
+// Gradients that the bite leaves in the bait must not affect the next cast.
+TEST(BaitStep, CastDiscardsTheGradientOfTheBite) {
   const auto bait_after = [](bool litter) {
     SourceModel source(test::small_info("lenet"), Random(1));
     BaitStep step(source, {});
@@ -81,7 +81,7 @@ TEST(BaitStep, DiscardsTheGradientThatTheBiteLeavesInTheBait) {
 
 class EveryDistance : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(EveryDistance, RunsToItsEndAndLeavesTheAnchorsAsTheyWere) {
+TEST_P(EveryDistance, RunsAndKeepsTheAnchorsFrozen) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   std::vector<NamedTensors> anchors, features;
   for (const SourceModel& source : ensemble.sources) {
@@ -106,7 +106,7 @@ TEST_P(EveryDistance, RunsToItsEndAndLeavesTheAnchorsAsTheyWere) {
 INSTANTIATE_TEST_SUITE_P(Distances, EveryDistance,
                          ::testing::Values("bait_distance = \"code\"", "bait_distance = \"paper\""));
 
-TEST(Bait, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
+TEST(Bait, IsBitwiseReproducibleAndDependsOnTheSeed) {
   const auto adapted = [](uint64_t seed) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
     MethodOptions options = quick();
@@ -129,12 +129,12 @@ TEST(Bait, OptionsReachTheCast) {
     bait(options, toml)->adapt(ensemble, test::noise_pictures(8), recorder);
     return recorder.rounds.back().means.at("cast").front();
   };
-  // The first loss of the first step: ten times the mean, unless told otherwise.
+  // The first loss of the first step: by default ten times the mean.
   EXPECT_NEAR(cast("bait_cast_weight = 1.0") * 10, cast(""), 1e-6);
-  EXPECT_EQ(cast("bait_distance = \"paper\""), 0) << "equal heads are at no distance";
+  EXPECT_EQ(cast("bait_distance = \"paper\""), 0) << "equal heads have distance 0";
 }
 
-// Stands for a TorchScript module: its classifier may be anything.
+// A stand-in for a TorchScript module, whose classifier cannot be copied.
 struct Foreign : SourceBody {
   Tensor features(const Tensor& x, DropoutStream*) override { return x.flatten(1); }
   Tensor classify(const Tensor& phi) const override { return phi; }
@@ -143,7 +143,7 @@ struct Foreign : SourceBody {
   TensorList classifier() const override { return {}; }
 };
 
-TEST(Bait, RefusesASourceWhoseClassifierItCannotCopy) {
+TEST(Bait, RejectsClassifiersItCannotCopy) {
   SourceModel source(test::small_info("lenet"), std::make_unique<Foreign>());
   source.rename("webcam");
   const std::string message = test::message_of<InputError>([&] { BaitStep step(source, {}); });

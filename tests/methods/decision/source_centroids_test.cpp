@@ -6,8 +6,8 @@
 namespace tributary {
 namespace {
 
-TEST(SourceCentroids, AreThoseThatShotLabelsBy) {
-  // The same centroids, but a Euclidean last assignment.
+TEST(SourceCentroids, EqualThoseOfShot) {
+  // The same centroids, but the last assignment is Euclidean.
   const Tensor middles = 3 * test::normals({4, 6}, 1);
   const Tensor truth = torch::arange(60) % 4;
   const Tensor rows = with_one_normalised(middles.index_select(0, truth) + test::normals({60, 6}, 2));
@@ -17,21 +17,21 @@ TEST(SourceCentroids, AreThoseThatShotLabelsBy) {
   EXPECT_TENSOR_EQ(cosine_distances(rows, own).argmin(1), centroid_labels(rows, probabilities));
 }
 
-TEST(NearestCentroid, IsTheOneOfSmallestCosineDistanceAmongThoseOfEqualLength) {
+TEST(NearestCentroid, EqualsCosineDistanceForEqualLengths) {
   const Tensor rows = test::normals({50, 5}, 4);
   const Tensor centroids = test::normals({7, 5}, 5);
   const Tensor equal = centroids / centroids.norm(2, {1}, true);
   EXPECT_TENSOR_EQ(nearest_centroid(rows, equal), cosine_distances(rows, equal).argmin(1));
 }
 
-TEST(NearestCentroid, IsTheZeroOfADeadClassInTheReleasedCode) {
+TEST(NearestCentroid, IsZeroForAnEmptyClassInTheReleasedCode) {
   // The zero centroid is at a distance of 0.6, the real one at 1.4.
   const Tensor label = nearest_centroid(torch::tensor({{0.6F, 0.0F}}), torch::tensor({{-0.8F, 0.0F}, {0.0F, 0.0F}}));
   EXPECT_TENSOR_EQ(label, test::indices({1}));
 }
 
-TEST(SourceCentroids, OfADeadClassStayWhereThePredictionsPutThem) {
-  // The third class has a little of everybody and is nobody's nearest.
+TEST(SourceCentroids, OfAnEmptyClassAreWeightedByPredictions) {
+  // The third class has a low probability everywhere and is never the nearest.
   const Tensor rows = torch::tensor({{1.0F, 0.0F}, {1.0F, 0.0F}, {0.0F, 1.0F}, {0.0F, 1.0F}});
   const Tensor probabilities =
       torch::tensor({{0.8F, 0.1F, 0.1F}, {0.8F, 0.1F, 0.1F}, {0.1F, 0.8F, 0.1F}, {0.1F, 0.8F, 0.1F}});
@@ -42,7 +42,7 @@ TEST(SourceCentroids, OfADeadClassStayWhereThePredictionsPutThem) {
   EXPECT_TENSOR_EQ(nearest_centroid(rows, kept), test::indices({0, 0, 1, 1}));
 }
 
-TEST(SourceCentroids, OfAClassThatNobodyGivesAnyProbabilityAreFinite) {
+TEST(SourceCentroids, OfAClassWithoutProbabilityAreFinite) {
   const Tensor rows = with_one_normalised(test::normals({6, 3}, 6));
   Tensor probabilities = test::normals({6, 4}, 7).softmax(1);
   probabilities.select(1, 2).zero_();

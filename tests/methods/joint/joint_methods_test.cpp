@@ -1,4 +1,4 @@
-// DECISION and CAiDA as whole methods, and the step that they share.
+// DECISION and CAiDA as whole methods, and their shared step.
 #include <gmock/gmock.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/cuda.h>
@@ -24,7 +24,7 @@ Recorder adapted(const MethodEntry& method, Ensemble& ensemble, const MethodOpti
   return recorder;
 }
 
-// The last logits of all sources with these lines in the method's section of a configuration.
+// The final logits of all sources with these lines in the method's section of the configuration.
 Tensor logits_with(const MethodEntry& method, const std::string& lines, const MethodOptions& common = quick()) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   return adapted(method, ensemble, common, test::noise_pictures(30), lines).rounds.back().logits;
@@ -32,7 +32,7 @@ Tensor logits_with(const MethodEntry& method, const std::string& lines, const Me
 
 class EveryJointMethod : public ::testing::TestWithParam<MethodEntry (*)()> {};
 
-TEST_P(EveryJointMethod, EndsWithWeightsOnTheSimplexAndTheClassifiersUntouched) {
+TEST_P(EveryJointMethod, KeepsWeightsOnTheSimplexAndClassifiersFrozen) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   std::vector<NamedTensors> before;
   for (const SourceModel& source : ensemble.sources) before.push_back(copy_of(source.classifier_parameters()));
@@ -43,7 +43,7 @@ TEST_P(EveryJointMethod, EndsWithWeightsOnTheSimplexAndTheClassifiersUntouched) 
     EXPECT_NEAR(round.weights.sum().item<double>(), 1, 1e-6);
     EXPECT_TRUE(round.probabilities.isfinite().all().item<bool>());
   }
-  EXPECT_GT(test::distance(recorder.rounds[0].weights, recorder.rounds[2].weights), 0) << "they are trained along";
+  EXPECT_GT(test::distance(recorder.rounds[0].weights, recorder.rounds[2].weights), 0) << "the weights are trained";
   EXPECT_EQ(ensemble.mixture.rule, Combination::kWeightedLogits);
   EXPECT_TENSOR_EQ(ensemble.mixture.weights, recorder.rounds[2].weights);
   EXPECT_FALSE(ensemble.mixture.weights.requires_grad());
@@ -53,11 +53,11 @@ TEST_P(EveryJointMethod, EndsWithWeightsOnTheSimplexAndTheClassifiersUntouched) 
     EXPECT_GT(test::distance(recorder.rounds[0].logits[static_cast<int64_t>(j)],
                              recorder.rounds[2].logits[static_cast<int64_t>(j)]),
               1e-3)
-        << "source " << j << " moves";
+        << "source " << j << " is trained";
   }
 }
 
-TEST_P(EveryJointMethod, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
+TEST_P(EveryJointMethod, IsBitwiseReproducibleAndDependsOnTheSeed) {
   const auto probabilities = [](uint64_t seed, const ImageSet& images) {
     Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
     MethodOptions common = quick();
@@ -67,7 +67,7 @@ TEST_P(EveryJointMethod, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   const ImageSet images = test::noise_pictures(25);
   const Tensor once = probabilities(1, images);
   EXPECT_TENSOR_EQ(once, probabilities(1, images));
-  EXPECT_TENSOR_EQ(once, probabilities(1, test::streamed(images))) << "nor does it matter where pictures lie";
+  EXPECT_TENSOR_EQ(once, probabilities(1, test::streamed(images))) << "independent of the storage of pictures";
   EXPECT_GT(test::distance(once, probabilities(2, images)), 1e-4);
 }
 
@@ -77,14 +77,14 @@ TEST_P(EveryJointMethod, GivesASingleSourceAllTheWeight) {
   EXPECT_TENSOR_NEAR(recorder.rounds.back().weights, torch::ones({1}), 1e-6);
 }
 
-TEST_P(EveryJointMethod, TakesSourcesOfDifferentWidths) {
+TEST_P(EveryJointMethod, AcceptsSourcesOfDifferentWidths) {
   Ensemble ensemble;
   ensemble.sources.emplace_back(test::small_info("lenet", 10, 256), Random(1));
   ensemble.sources.emplace_back(test::small_info("lenet", 10, 64), Random(2));
   EXPECT_EQ(adapted(GetParam()(), ensemble).rounds.size(), 3u);
 }
 
-TEST_P(EveryJointMethod, DoesOnAGpuWhatItDoesOnTheCpuRecordedOrNot) {
+TEST_P(EveryJointMethod, GpuMatchesCpuEagerAndCaptured) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "skipped: no GPU";
   const auto last = [](torch::Device device, bool cuda_graph) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
@@ -105,26 +105,26 @@ TEST_P(EveryJointMethod, DoesOnAGpuWhatItDoesOnTheCpuRecordedOrNot) {
 INSTANTIATE_TEST_SUITE_P(Methods, EveryJointMethod, ::testing::Values(&decision_method, &caida_method),
                          [](const auto& info) { return info.param().name; });
 
-TEST(Decision, LooksAtChangedPicturesForItsLabelsUnlessTold) {
+TEST(Decision, LabelsAugmentedPicturesByDefault) {
   MethodOptions mirrored = quick();
   mirrored.augmentation.flip = 0.5;
   const Tensor train = logits_with(decision_method(), "", mirrored);
   EXPECT_TENSOR_EQ(train, logits_with(decision_method(), "decision_transform = \"train\"\n", mirrored));
   EXPECT_GT(test::distance(train, logits_with(decision_method(), "decision_transform = \"test\"\n", mirrored)), 0);
-  // Where training changes nothing, the two are one.
+  // Without augmentation, both are equal.
   EXPECT_TENSOR_EQ(logits_with(decision_method(), ""),
                    logits_with(decision_method(), "decision_transform = \"test\"\n"));
 }
 
-TEST(Decision, ListensToItsOptions) {
+TEST(Decision, OptionsChangeTheResult) {
   const Tensor usual = logits_with(decision_method(), "");
   EXPECT_TENSOR_EQ(usual, logits_with(decision_method(), "decision_beta = 0.1\n")) << "digits";
   EXPECT_GT(test::distance(usual, logits_with(decision_method(), "decision_beta = 0.3\n")), 0);
   EXPECT_TRUE(logits_with(decision_method(), "decision_empty = \"zero\"\n").isfinite().all().item<bool>());
 }
 
-TEST(Caida, ListensToItsOptions) {
-  // Pictures of noise that keep nothing of themselves, so that anchors decide.
+TEST(Caida, OptionsChangeTheResult) {
+  // Noise pictures with share 0, so that the anchors decide.
   const std::string anchored = "caida_share = 0.0\n";
   const Tensor usual = logits_with(caida_method(), anchored);
   for (const char* line : {"caida_anchor = \"nearest\"\n", "caida_relations = 0.0\n", "caida_labels = 0.1\n",
@@ -135,7 +135,7 @@ TEST(Caida, ListensToItsOptions) {
   }
 }
 
-// A source whose insides nobody can look into.
+// A source without access to its backbone.
 class Closed : public SourceBody {
  public:
   Tensor features(const Tensor& x, DropoutStream*) override { return x.flatten(1); }
@@ -145,13 +145,14 @@ class Closed : public SourceBody {
   TensorList classifier() const override { return {}; }
 };
 
-TEST(Caida, RefusesASourceWhoseBackboneItCannotLookInto) {
+TEST(Caida, RejectsSourcesWithoutBackboneFeatures) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
   ModelInfo info = test::small_info("lenet");
   info.name = "webcam";
   ensemble.sources.emplace_back(info, std::make_unique<Closed>());
-  EXPECT_THAT(test::message_of<InputError>([&] { adapted(caida_method(), ensemble); }),
-              ::testing::HasSubstr("needs sources of our own layers, whose backbones it can look into; webcam"));
+  EXPECT_THAT(
+      test::message_of<InputError>([&] { adapted(caida_method(), ensemble); }),
+      ::testing::HasSubstr("needs the backbone features of its sources, which TorchScript does not give; webcam"));
 }
 
 class FixedLabels : public JointLearner {
@@ -165,7 +166,7 @@ class FixedLabels : public JointLearner {
   NamedTensors label_state() const override { return {}; }
 };
 
-TEST(JointLearner, StepsAsOneGraphOverAllSourcesWould) {
+TEST(JointLearner, MatchesOneGraphOverAllSources) {
   Ensemble ours = test::small_ensemble({"lenet", "dtn"}), theirs = test::small_ensemble({"lenet", "dtn"});
   JointSettings settings;
   settings.loss = {0.7, 0.01};

@@ -14,7 +14,7 @@ Tensor parameter(const std::vector<float>& values) {
   return torch::tensor(values).requires_grad_(true);
 }
 
-TEST(SigmoidWeights, AreThoseOfTheSpecification) {
+TEST(SigmoidWeights, MatchKnownValues) {
   // sigma = (0.75, 0.5).
   EXPECT_TENSOR_NEAR(sigmoid_weights(torch::tensor({kLog3, 0.0F})), torch::tensor({0.6F, 0.4F}), 1e-6);
   EXPECT_TENSOR_NEAR(sigmoid_weights(torch::zeros({5})), torch::full({5}, 0.2F), 1e-6);
@@ -22,7 +22,7 @@ TEST(SigmoidWeights, AreThoseOfTheSpecification) {
   EXPECT_TENSOR_NEAR(sigmoid_weights(torch::tensor({-0.7F})), torch::ones({1}), 1e-6);
 }
 
-TEST(SoftmaxWeights, DoNotFeelTheirBias) {
+TEST(SoftmaxWeights, DoNotDependOnTheBias) {
   const std::vector<float> scores = {kLog2, 0, 0};
   const Tensor expected = torch::tensor({0.5F, 0.25F, 0.25F});
   EXPECT_TENSOR_NEAR(softmax_weights(torch::tensor(scores), torch::zeros({1})), expected, 1e-6);
@@ -33,14 +33,14 @@ TEST(SoftmaxWeights, DoNotFeelTheirBias) {
   EXPECT_TENSOR_NEAR(bias.grad(), torch::zeros({1}), 1e-6);
 }
 
-TEST(Fused, AddsRowsOfOneWidthAndPutsOthersSideBySide) {
+TEST(Fused, AddsEqualWidthsAndConcatenatesOthers) {
   const Tensor weights = torch::tensor({0.75F, 0.25F});
   const Tensor narrow = torch::tensor({{4.0F, 8.0F}}), wide = torch::tensor({{4.0F, 0.0F, 12.0F}});
   EXPECT_TENSOR_EQ(fused({narrow, torch::tensor({{8.0F, 4.0F}})}, weights), torch::tensor({{5.0F, 7.0F}}));
   EXPECT_TENSOR_EQ(fused({narrow, wide}, weights), torch::tensor({{3.0F, 6.0F, 1.0F, 0.0F, 3.0F}}));
 }
 
-TEST(MixtureLoss, OfOneSourceIsThatOfShot) {
+TEST(MixtureLoss, OfOneSourceEqualsShots) {
   const Tensor labels = test::indices({0, 2, 1, 1, 2, 0});
   const Tensor mixture = test::normals({1, 6, 3}, 1).requires_grad_(true);
   const Tensor alone = mixture.detach()[0].clone().requires_grad_(true);
@@ -55,7 +55,7 @@ TEST(MixtureLoss, OfOneSourceIsThatOfShot) {
   EXPECT_TENSOR_NEAR(raw.grad(), torch::zeros({1}), 1e-7);
 }
 
-TEST(MixtureLoss, OfEqualSourcesLeavesTheWeightsAlone) {
+TEST(MixtureLoss, OfEqualSourcesHasNoGradientInTheWeights) {
   const Tensor one = test::normals({7, 4}, 2);
   const Tensor logits = at::stack({one, one, one});
   const Tensor raw = parameter({0.9F, -0.4F, 0.1F});
@@ -65,7 +65,7 @@ TEST(MixtureLoss, OfEqualSourcesLeavesTheWeightsAlone) {
   EXPECT_TENSOR_NEAR(raw.grad(), torch::zeros({3}), 1e-7);
 }
 
-TEST(MixtureLoss, MovesWeightsByHowMuchBetterASourceIsThanTheMixture) {
+TEST(MixtureLoss, WeightGradientMatchesTheFormula) {
   // dL/dw_j = alpha_j (1 - sigma(w_j)) sum_i <dL/dzbar_i, z_ij - zbar_i>.
   const Tensor labels = test::indices({3, 1, 0, 2, 2});
   const Tensor logits = test::normals({3, 5, 4}, 3);
@@ -81,15 +81,15 @@ TEST(MixtureLoss, MovesWeightsByHowMuchBetterASourceIsThanTheMixture) {
   EXPECT_TENSOR_NEAR(raw.grad(), expected, 1e-6);
 }
 
-TEST(ClassRelationLoss, IsThatOfTheSpecification) {
+TEST(ClassRelationLoss, MatchesKnownValues) {
   // r = (0.8, 0.2) and (0.2, 0.8), 0.831777 each way, 1.663553 / (K m).
   const Tensor weights = torch::tensor({0.5F, 0.5F});
-  const Tensor first = torch::tensor({{4 * kLog2, 0.0F}, {5 * kLog2, kLog2}});  // means to 2 (ln 4, 0) but for a shift
+  const Tensor first = torch::tensor({{4 * kLog2, 0.0F}, {5 * kLog2, kLog2}});  // means are 2 (ln 4, 0) up to a shift
   const Tensor logits = at::stack({first, first.flip({1})});
   EXPECT_NEAR(class_relation_loss(logits, weights, test::indices({0, 0})).item<double>(), 0.415888, 1e-5);
 }
 
-TEST(ClassRelationLoss, OfEqualSourcesIsZeroAndSoIsItsGradient) {
+TEST(ClassRelationLoss, OfEqualSourcesIsZeroWithZeroGradient) {
   const Tensor one = test::normals({6, 4}, 4);
   const Tensor logits = at::stack({one, one, one}).requires_grad_(true);
   const Tensor weights = torch::full({3}, 1.0F / 3).requires_grad_(true);

@@ -8,7 +8,7 @@
 namespace tributary {
 namespace {
 
-TEST(SquaredDistance, IsASumOverAllWeightsAndFlatAtItsStart) {
+TEST(SquaredDistance, SumsOverAllWeightsWithZeroGradientAtTheOrigin) {
   const Tensor a = test::normals({20, 10}, 1).requires_grad_(), b = test::normals({7}, 2).requires_grad_();
   const std::vector<Tensor> origin = {a.detach().clone(), b.detach().clone()};
   const Tensor start = squared_distance({a, b}, origin);
@@ -20,14 +20,14 @@ TEST(SquaredDistance, IsASumOverAllWeightsAndFlatAtItsStart) {
   EXPECT_NEAR(squared_distance({a, b}, origin).item<double>(), 1.0, 1e-5);
 }
 
-TEST(AdversarialLosses, StartWhereNobodyKnowsAnything) {
+TEST(AdversarialLosses, MatchKnownValuesForUninformativeLogits) {
   const Tensor zero = torch::zeros({5, 1});
   EXPECT_NEAR(discriminator_loss(zero, zero).item<double>(), 1.386294, 1e-6);
   EXPECT_NEAR(generator_loss(zero, /*saturating=*/false).item<double>(), 0.693147, 1e-6);
   EXPECT_NEAR(generator_loss(zero, /*saturating=*/true).item<double>(), -0.693147, 1e-6);
 }
 
-TEST(AdversarialLosses, PullTheGeneratorTheSameWayButNotWithTheSameForce) {
+TEST(AdversarialLosses, HaveTheSameSignButDifferentGradients) {
   const auto slope = [](bool saturating) {
     const Tensor a = torch::full({1, 1}, -4.0).requires_grad_();
     generator_loss(a, saturating).backward();
@@ -38,7 +38,7 @@ TEST(AdversarialLosses, PullTheGeneratorTheSameWayButNotWithTheSameForce) {
   EXPECT_NEAR(slope(true), -sigma, 1e-6);
 }
 
-TEST(DrawnClasses, AreEvenAndWithinBounds) {
+TEST(DrawnClasses, AreUniformAndInRange) {
   const Tensor normals = DropoutStream(Random(1), torch::kCPU).normal({20000});
   const Tensor labels = classes_from_normals(normals, 10);
   EXPECT_TENSOR_NEAR(labels.bincount({}, 10).to(torch::kFloat32), torch::full({10}, 2000.), 200);  // 4.7 deviations

@@ -33,7 +33,7 @@ bool equal(const NamedTensors& a, const NamedTensors& b) {
   return true;
 }
 
-// Two epochs on pictures of noise; the first is the generator's warm-up.
+// Two epochs on noise pictures, the first for the generator only.
 MaRecorder adapted_by_ma(Ensemble ensemble, uint64_t seed, const std::string& options = "", int64_t pictures = 16) {
   MethodOptions common = test::quick();
   common.seed = seed;
@@ -42,13 +42,13 @@ MaRecorder adapted_by_ma(Ensemble ensemble, uint64_t seed, const std::string& op
   return recorder;
 }
 
-// Whether it is a bias of the DTN that BatchNorm takes away again, so that its slope is nothing but rounding.
+// Whether this is a bias of the DTN before a BatchNorm, whose gradient is only rounding.
 bool is_before_batch_norm(const std::string& name) {
   return name == "backbone.conv_params.0.bias" || name == "backbone.conv_params.4.bias" ||
          name == "backbone.conv_params.8.bias";
 }
 
-TEST(Ma, LeavesThePredictorBitForBitUntilTheWarmUpIsOver) {
+TEST(Ma, KeepsThePredictorDuringWarmUp) {
   const MaRecorder run = adapted_by_ma(test::small_ensemble({"lenet", "dtn"}), 1);
   ASSERT_EQ(run.states.size(), 3u);
   for (size_t j = 0; j < 2; ++j) {
@@ -62,7 +62,7 @@ TEST(Ma, LeavesThePredictorBitForBitUntilTheWarmUpIsOver) {
   EXPECT_EQ(run.rounds.back().means.size(), MaStep::losses().size());
 }
 
-TEST(Ma, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
+TEST(Ma, IsBitwiseReproducibleAndDependsOnTheSeed) {
   const auto result = [](uint64_t seed) {
     return adapted_by_ma(test::small_ensemble({"lenet"}), seed).rounds.back().probabilities;
   };
@@ -71,7 +71,7 @@ TEST(Ma, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   EXPECT_GT(test::distance(result(2), once), 1e-4);
 }
 
-TEST(Ma, RunsInTheSpaceOfFeaturesAndWithEveryVariant) {
+TEST(Ma, RunsInFeatureSpaceAndWithEveryOption) {
   for (const char* options :
        {"ma_space = 'feature'\n", "ma_descent = 'adam'\n",
         "ma_bn_fake = 'eval'\nma_saturating = true\nma_warm_up = 0\n", "ma_lambda_generated = 0.0\nma_warm_up = 0\n"}) {
@@ -83,8 +83,8 @@ TEST(Ma, RunsInTheSpaceOfFeaturesAndWithEveryVariant) {
   }
 }
 
-// On a GPU the third whole batch, still in the warm-up, is recorded, and the same work is repeated after it.
-TEST(Ma, WarmsUpWithinRecordedSteps) {
+// On a GPU the third full batch, still in the warm-up, is captured and replayed later.
+TEST(Ma, WarmsUpInCapturedSteps) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "skipped: no GPU";
   for (const char* options : {"", "ma_space = 'feature'\n"}) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
@@ -98,7 +98,7 @@ TEST(Ma, WarmsUpWithinRecordedSteps) {
   }
 }
 
-// Everything that can be trained or moved in a step, to see who did.
+// All tensors that a step can change, to see which ones it did.
 struct Parts {
   NamedTensors generator, discriminator, predictor;
 };
@@ -124,22 +124,22 @@ class MaRouting : public ::testing::TestWithParam<MaSpace> {
   DropoutStream draws_{Random(3), torch::kCPU}, generated_{Random(4), torch::kCPU}, target_{Random(6), torch::kCPU};
 };
 
-TEST_P(MaRouting, EveryStepChangesItsOwnNetworkAlone) {
+TEST_P(MaRouting, EveryStepUpdatesOnlyItsNetwork) {
   const Parts first = parts();
   const Tensor real = step_->begin(pixels_, target_);
-  const NamedTensors begun = copy_of(source_.state());  // the backbone's statistics have moved where features are real
+  const NamedTensors initial = copy_of(source_.state());  // begin() may update backbone statistics
   step_->step_discriminator(step_->discriminator_slopes(real, step_->draw(6, draws_)));
   Parts after = parts();
   EXPECT_FALSE(equal(after.discriminator, first.discriminator));
   EXPECT_TRUE(equal(after.generator, first.generator));
-  EXPECT_TRUE(equal(after.predictor, begun));
+  EXPECT_TRUE(equal(after.predictor, initial));
 
   Parts before = after;
   step_->step_generator(step_->generator_slopes(step_->draw(6, draws_)));
   after = parts();
   EXPECT_TRUE(equal(after.discriminator, before.discriminator));
   EXPECT_FALSE(equal(after.generator, before.generator));
-  EXPECT_TRUE(equal(after.predictor, begun));
+  EXPECT_TRUE(equal(after.predictor, initial));
 
   before = after;
   const MaSlopes slopes =
@@ -154,7 +154,7 @@ TEST_P(MaRouting, EveryStepChangesItsOwnNetworkAlone) {
         << after.predictor[i].name;
 }
 
-TEST_P(MaRouting, ThePredictorGoesDownItsSlopesAsChosen) {
+TEST_P(MaRouting, PredictorUsesTheChosenOptimiser) {
   for (const MaDescent descent : {MaDescent::kSgd, MaDescent::kAdam}) {
     MaNumbers numbers;
     numbers.space = GetParam();
@@ -169,14 +169,15 @@ TEST_P(MaRouting, ThePredictorGoesDownItsSlopesAsChosen) {
     step.step_predictor(slopes, torch::tensor(0.5f), torch::tensor(0.0f));
     EXPECT_TENSOR_EQ(weight.detach(), before) << "not active";
     step.step_predictor(slopes, torch::tensor(0.5f), torch::tensor(1.0f));
-    // A first step of Adam has the length of its rate wherever there is a slope.
+    // The first step of Adam has the size of the learning rate wherever the gradient is not zero.
     const Tensor direction = descent == MaDescent::kSgd ? slope : slope / (slope.abs() + 1e-8);
     EXPECT_TENSOR_NEAR(before - weight.detach(), 0.5 * numbers.rate_backbone * direction, 1e-6);
   }
 }
 
-TEST_P(MaRouting, OnlyThePassesOfTrainingMoveTheRunningStatistics) {
-  // One pass of real samples through the backbone and, for pictures, one of fakes; both through the bottleneck.
+TEST_P(MaRouting, OnlyTrainingPassesUpdateRunningStatistics) {
+  // One pass of real samples through the backbone and, for pictures, one of generated samples; both through the
+  // bottleneck.
   std::vector<DropoutStream> dropout_stream = {draws_, generated_, target_};
   step_->run(pixels_, torch::tensor(1.0f), torch::tensor(1.0f), dropout_stream);
   for (const NamedTensor& tensor : source_.state()) {
@@ -191,7 +192,7 @@ TEST_P(MaRouting, OnlyThePassesOfTrainingMoveTheRunningStatistics) {
 
 INSTANTIATE_TEST_SUITE_P(Spaces, MaRouting, ::testing::Values(MaSpace::kImage, MaSpace::kFeature));
 
-TEST(MaNetworks, GeneratePicturesWithinBoundsThatDependOnTheClass) {
+TEST(MaNetworks, GeneratePicturesInRangeThatDependOnTheClass) {
   const ClassGenerator generator = ClassGenerator::of_pictures(10, Random(1), torch::kCPU);
   const Tensor z = test::normals({4, generator.z_width()}, 2);
   const Tensor x = generator(hard_weights(test::indices({0, 1, 2, 3}), 10), z).detach();
@@ -204,7 +205,7 @@ TEST(MaNetworks, GeneratePicturesWithinBoundsThatDependOnTheClass) {
   EXPECT_GE(f.min().item<double>(), 0);
 }
 
-TEST(MaNetworks, DiscriminateWithWeightsWhoseLargestSingularValueIsOne) {
+TEST(MaNetworks, DiscriminatorWeightsHaveSpectralNormOne) {
   SpectralDiscriminator discriminator = SpectralDiscriminator::of_pictures(Random(1), torch::kCPU);
   const TensorList before = discriminator.tensors();
   const Tensor u = before.buffers.front().value.clone();
@@ -217,15 +218,16 @@ TEST(MaNetworks, DiscriminateWithWeightsWhoseLargestSingularValueIsOne) {
   EXPECT_EQ(logit.sizes(), (std::vector<int64_t>{2, 1}));
 }
 
-TEST(Ma, SaysWhatItCannotGenerate) {
+TEST(Ma, RejectsUnsupportedSampleSpaces) {
   Ensemble ensemble = test::small_ensemble({"resnet18"});
   ImageSet images;
   images.height = images.width = 256;
   images.names = {"a", "b"};
   images.pixels.resize(static_cast<size_t>(2 * images.picture_bytes()));
   const auto ma = test::configured(ma_method(), "ma_space = 'image'", test::quick(1));
-  Observer nobody;
-  EXPECT_THAT(test::message_of<InputError>([&] { ma->adapt(ensemble, images, nobody); }), HasSubstr("use feature"));
+  Observer observer;
+  EXPECT_THAT(test::message_of<InputError>([&] { ma->adapt(ensemble, images, observer); }),
+              HasSubstr("use --ma-space feature"));
 }
 
 }  // namespace

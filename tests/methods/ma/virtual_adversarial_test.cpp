@@ -22,8 +22,8 @@ Tensor change_of(const LinearModel& model, const Tensor& x) {
   return virtual_adversarial_change(x, model(x), test::normals(x.sizes(), 5), {0.1, kRadius, false}, model);
 }
 
-// Calls compare(divergence, other, i) for rows i and random changes `other` of the same length, with divergence(change)
-// at that row.
+// Calls compare(divergence, other, i) for rows i and random perturbations `other` of the same norm, with
+// divergence(perturbation) at that row.
 template <typename Compare>
 void with_random_changes(const LinearModel& model, const Tensor& x, Compare compare) {
   for (uint64_t seed = 10; seed < 20; ++seed) {
@@ -39,7 +39,7 @@ void with_random_changes(const LinearModel& model, const Tensor& x, Compare comp
   }
 }
 
-TEST(VirtualAdversarial, FindsTheOnlyDirectionThatALinearModelFeels) {
+TEST(VirtualAdversarial, FindsTheGradientDirectionOfALinearModel) {
   const LinearModel model;
   const Tensor x = test::normals({20, 6}, 4) * 0.3;
   const Tensor r = change_of(model, x);
@@ -47,15 +47,15 @@ TEST(VirtualAdversarial, FindsTheOnlyDirectionThatALinearModelFeels) {
   EXPECT_TENSOR_NEAR(r.norm(2, {1}), torch::full({20}, kRadius), 1e-4);
   const Tensor cosine = at::mv(r, model.u) / (kRadius * model.u.norm());
   EXPECT_TENSOR_NEAR(cosine.abs(), torch::ones({20}), 1e-3);
-  // The model is symmetric but for the curvature of the softmax: the sign that power iteration finds is not always the
-  // worse one, so both are looked at.
+  // The model is symmetric except for the curvature of the softmax. Power iteration does not always find the worse
+  // sign, so check both.
   with_random_changes(model, x, [&](const auto& divergence, const Tensor& other, int64_t i) {
     EXPECT_GE(std::max(divergence(r[i]), divergence(-r[i])), divergence(other) - 1e-6);
   });
 }
 
-// Where the model is undecided, both signs are equally bad.
-TEST(VirtualAdversarial, IsAsBadAsAnyChangeOfItsLengthWhereTheModelIsUndecided) {
+// If the model is undecided, both signs are equally bad.
+TEST(VirtualAdversarial, IsTheWorstPerturbationOfItsNorm) {
   const LinearModel model;
   const Tensor any = test::normals({20, 6}, 4);
   const Tensor x = any - at::outer(at::mv(any, model.u), model.u) / model.u.square().sum();
@@ -65,14 +65,14 @@ TEST(VirtualAdversarial, IsAsBadAsAnyChangeOfItsLengthWhereTheModelIsUndecided) 
   });
 }
 
-TEST(VirtualAdversarial, MeasuresTheRadiusInTheSamplesOwnLengthIfToldTo) {
+TEST(VirtualAdversarial, RadiusCanBeRelativeToTheSample) {
   const LinearModel model;
   const Tensor x = test::normals({5, 6}, 4);
   const Tensor r = virtual_adversarial_change(x, model(x), test::normals({5, 6}, 5), {0.1, 0.1, true}, model);
   EXPECT_TENSOR_NEAR(r.norm(2, {1}), 0.1 * x.norm(2, {1}), 1e-5);
 }
 
-TEST(VirtualAdversarial, TakesPicturesSampleBySample) {
+TEST(VirtualAdversarial, TreatsSamplesSeparately) {
   const LinearModel model;
   const auto predict = [&](const Tensor& x) { return model(x.flatten(1).narrow(1, 0, 6)); };
   const Tensor x = test::normals({3, 3, 4, 4}, 6);
@@ -81,13 +81,13 @@ TEST(VirtualAdversarial, TakesPicturesSampleBySample) {
   EXPECT_TENSOR_NEAR(r.flatten(1).norm(2, {1}), torch::full({3}, 3.5), 1e-4);
 }
 
-TEST(VirtualAdversarial, ChangesNothingWhereThePredictionIsDeaf) {
+TEST(VirtualAdversarial, IsZeroIfThePredictionIsConstant) {
   const auto deaf = [](const Tensor& x) { return x.narrow(1, 0, 4) * 0; };
   const Tensor x = test::normals({3, 6}, 6);
   EXPECT_TENSOR_EQ(virtual_adversarial_change(x, deaf(x), test::normals({3, 6}, 7), {}, deaf), torch::zeros({3, 6}));
 }
 
-TEST(ClusteringLoss, IsTheLogarithmOfTheClassesWhereNothingIsKnownAndZeroWhereEverythingIs) {
+TEST(ClusteringLoss, IsLogKForUniformAndZeroForCertainPredictions) {
   const Tensor even = torch::full({4, 10}, 0.7);
   EXPECT_NEAR(prediction_entropy(even).item<double>(), std::log(10), 1e-6);
   EXPECT_NEAR(prediction_divergence(even, even).item<double>(), 0, 1e-7);
@@ -96,7 +96,7 @@ TEST(ClusteringLoss, IsTheLogarithmOfTheClassesWhereNothingIsKnownAndZeroWhereEv
   EXPECT_EQ(prediction_divergence(certain, certain).item<double>(), 0);
 }
 
-TEST(ClusteringLoss, IsTheDivergenceThatOneCanReckonByHand) {
+TEST(ClusteringLoss, MatchesHandComputedDivergence) {
   const auto logits = [](double p) { return torch::tensor({{std::log(p), std::log(1 - p)}}); };
   EXPECT_NEAR(prediction_divergence(logits(0.5), logits(0.25)).item<double>(),
               0.5 * std::log(2) + 0.5 * std::log(2. / 3), 1e-6);

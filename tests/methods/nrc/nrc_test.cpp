@@ -30,7 +30,7 @@ Tensor after(const Recorder& recorder, size_t round) {
   return recorder.rounds.at(round).probabilities;
 }
 
-TEST(Nrc, RunsToItsEndAndTrainsEveryPart) {
+TEST(Nrc, TrainsEveryPart) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   std::vector<NamedTensors> before;
   for (const SourceModel& source : ensemble.sources) before.push_back(copy_of(source.state()));
@@ -45,14 +45,14 @@ TEST(Nrc, RunsToItsEndAndTrainsEveryPart) {
     EXPECT_EQ(means.size(), 2u) << name;
   }
   EXPECT_THAT(losses, testing::UnorderedElementsAre("neighbours", "expanded", "diversity"));
-  // NRC freezes nothing, the classifier least of all.
+  // NRC freezes nothing, not even the classifier.
   for (size_t j = 0; j < before.size(); ++j) {
     const NamedTensors now = ensemble.sources[j].state();
     for (size_t i = 0; i < now.size(); ++i) EXPECT_FALSE(torch::equal(before[j][i].value, now[i].value)) << now[i].name;
   }
 }
 
-TEST(Nrc, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
+TEST(Nrc, IsBitwiseReproducibleAndDependsOnTheSeed) {
   const auto with_seed = [](uint64_t seed) {
     MethodOptions common = quick();
     common.seed = seed;
@@ -62,7 +62,7 @@ TEST(Nrc, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   EXPECT_GT(test::distance(with_seed(1), with_seed(2)), 1e-5);
 }
 
-TEST(Nrc, DoesTheSameWithPicturesThatDoNotFitInMemory) {
+TEST(Nrc, StreamedPicturesGiveTheSameResult) {
   const auto probabilities = [](const ImageSet& images) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
     return after(adapted_by_nrc(ensemble, images), 2);
@@ -71,7 +71,7 @@ TEST(Nrc, DoesTheSameWithPicturesThatDoNotFitInMemory) {
   EXPECT_TENSOR_EQ(probabilities(test::streamed(images)), probabilities(images));
 }
 
-TEST(Nrc, TrainsAClassifierThatAnotherMethodHadFrozen) {
+TEST(Nrc, UnfreezesTheClassifier) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
   freeze(ensemble.sources.front().classifier_parameters());
   const NamedTensors before = copy_of(ensemble.sources.front().classifier_parameters());
@@ -80,7 +80,7 @@ TEST(Nrc, TrainsAClassifierThatAnotherMethodHadFrozen) {
   for (size_t i = 0; i < now.size(); ++i) EXPECT_FALSE(torch::equal(before[i].value, now[i].value)) << now[i].name;
 }
 
-TEST(Nrc, LooksAtMoreNeighboursInTheSecondHalfAlone) {
+TEST(Nrc, UsesLaterNeighbourCountsInTheSecondHalf) {
   const Recorder steady = adapted_by_nrc("nrc_neighbours = 3\nnrc_expanded = 2\n");
   const Recorder growing =
       adapted_by_nrc("nrc_neighbours = 3\nnrc_expanded = 2\nnrc_later_neighbours = 5\nnrc_later_expanded = 4\n");
@@ -88,7 +88,7 @@ TEST(Nrc, LooksAtMoreNeighboursInTheSecondHalfAlone) {
   EXPECT_GT(test::distance(after(growing, 2), after(steady, 2)), 1e-5);
 }
 
-TEST(Nrc, TakesTheNumbersOfTheNamedBenchmark) {
+TEST(Nrc, UsesTheNumbersOfTheBenchmark) {
   const auto of = [](const std::string& benchmark, const std::string& options) {
     MethodOptions common = quick();
     common.benchmark = benchmark;
@@ -104,25 +104,25 @@ TEST(Nrc, TakesTheNumbersOfTheNamedBenchmark) {
   EXPECT_GT(test::distance(of("office-home/art", ""), of("", "")), 1e-5);
 }
 
-TEST(Nrc, HasTheFormOfThePaperAsAnOption) {
+TEST(Nrc, PapersFormIsAnOption) {
   const Recorder paper = adapted_by_nrc("nrc_self = \"loss\"\n");
   EXPECT_LT(paper.rounds.back().means.at("self").front(), 0);
   EXPECT_GT(test::distance(after(paper, 2), after(adapted_by_nrc(""), 2)), 1e-6);
 }
 
-TEST(Nrc, TwoPicturesAreEnoughAndOneIsRefused) {
+TEST(Nrc, NeedsAtLeastTwoPictures) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
   EXPECT_TRUE(after(adapted_by_nrc(ensemble, test::noise_pictures(2)), 2).isfinite().all().item<bool>());
   EXPECT_THROW(adapted_by_nrc(ensemble, test::noise_pictures(1)), InputError);
 }
 
-TEST(Nrc, DoesOnAGpuTheSameWhetherItsStepsAreRecordedOrNot) {
+TEST(Nrc, CapturedStepsMatchEagerOnes) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "skipped: no GPU";
   const auto probabilities = [](bool cuda_graph) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
     ensemble.to(torch::Device(torch::kCUDA, 0));
     MethodOptions common = quick();
-    common.benchmark = "office-home/art";  // whose neighbours change halfway
+    common.benchmark = "office-home/art";  // its neighbour counts change halfway
     common.epochs = 6;
     common.precision = Precision::kFloat32;
     common.cuda_graph = cuda_graph;

@@ -13,7 +13,7 @@ NeighbourSchedule always(NeighbourCounts counts) {
   return {counts, counts, 100};
 }
 
-// Points of the unit circle, [n, 2].
+// Points on the unit circle, [n, 2].
 Tensor at_degrees(const std::vector<double>& angles) {
   const Tensor radians = torch::tensor(angles, torch::kFloat64) * (M_PI / 180);
   return at::stack({radians.cos(), radians.sin()}, 1).to(torch::kFloat32);
@@ -24,13 +24,13 @@ Neighbourhood whole_set(const Tensor& bank, const NeighbourSchedule& schedule, d
   return find_neighbourhood(bank, torch::arange(bank.size(0)), schedule, torch::tensor(static_cast<float>(done)), self);
 }
 
-// How many neighbours have a weight, near and expanded ones of the first picture.
+// The number of near and expanded neighbours of the first picture with a positive weight.
 std::pair<int64_t, int64_t> counting(const Neighbourhood& found) {
   return {found.near_weight[0].count_nonzero().item<int64_t>(),
           found.expanded_weight[0][0].count_nonzero().item<int64_t>()};
 }
 
-TEST(NeighbourDivergence, IsTheEntropysNegativeLessTheProduct) {
+TEST(NeighbourDivergence, IsNegativeEntropyMinusInnerProduct) {
   const Tensor score = torch::tensor({0.6, 0.4}, torch::kFloat64);
   const Tensor p = torch::tensor({0.8, 0.2}, torch::kFloat64).requires_grad_();
   const Tensor divergence = neighbour_divergence(score, p);
@@ -45,20 +45,20 @@ TEST(NeighbourDivergence, OfACertainNeighbourIsMinusItsClassProbability) {
     EXPECT_EQ(neighbour_divergence(torch::eye(3)[c], p).item<float>(), -p[c].item<float>());
 }
 
-TEST(Reciprocity, IsFullBetweenPairs) {
+TEST(Reciprocity, IsOneBetweenMutualNeighbours) {
   const Neighbourhood found = whole_set(at_degrees({0, 5, 30, 35}), always(kOne));
   EXPECT_TENSOR_EQ(found.near.view({-1}), test::indices({1, 0, 3, 2}));
   EXPECT_TENSOR_EQ(found.near_weight, torch::ones({4, 1}));
 }
 
-TEST(Reciprocity, IsWeakTowardsANeighbourThatPrefersAnother) {
+TEST(Reciprocity, IsWeakForOneSidedNeighbours) {
   // 10 degrees is nearest to 0, but 12 is nearest to 10.
   const Neighbourhood found = whole_set(at_degrees({0, 10, 12}), always(kOne));
   EXPECT_TENSOR_EQ(found.near.view({-1}), test::indices({1, 2, 1}));
   EXPECT_TENSOR_EQ(found.near_weight.view({-1}), torch::tensor({0.1f, 1.f, 1.f}));
 }
 
-TEST(Reciprocity, KeepsItsOnesBesideTheWeakWeightsOfNeighboursNeighbours) {
+TEST(Reciprocity, ExpandedWeightsDoNotOverwriteTheOnes) {
   // The released VisDA code overwrites them.
   const Neighbourhood found = whole_set(at_degrees({0, 5, 30, 35}), always({2, 2}));
   EXPECT_TENSOR_EQ(found.expanded_weight, torch::full({4, 2, 2}, 0.1f));
@@ -66,15 +66,15 @@ TEST(Reciprocity, KeepsItsOnesBesideTheWeakWeightsOfNeighboursNeighbours) {
   EXPECT_FALSE(found.near_weight.is_alias_of(found.expanded_weight));
 }
 
-TEST(Reciprocity, CountsNoNeighbourBeyondTheRanksInUse) {
-  // 0 is the third nearest of 10: reciprocal only if that many count.
+TEST(Reciprocity, IgnoresNeighboursBeyondTheRanksInUse) {
+  // 0 is the third nearest to 10: reciprocal only if three neighbours count.
   const Tensor bank = at_degrees({0, 10, 12, 17});
   const NeighbourSchedule schedule{{1, 2}, {1, 3}, 10};
   EXPECT_EQ(whole_set(bank, schedule, 0).near_weight[0][0].item<float>(), 0.1f);
   EXPECT_EQ(whole_set(bank, schedule, 6).near_weight[0][0].item<float>(), 1);
 }
 
-TEST(Reciprocity, MakesNoSlopeWhereEverythingIsUniform) {
+TEST(Reciprocity, HasNoGradientForUniformPredictions) {
   const Tensor logits = torch::zeros({6, 4}, torch::kFloat64).requires_grad_();
   const Neighbourhood found = whole_set(at_degrees({0, 10, 12, 40, 43, 70}), always({3, 2}));
   const ReciprocityLosses losses =
@@ -85,7 +85,7 @@ TEST(Reciprocity, MakesNoSlopeWhereEverythingIsUniform) {
   EXPECT_TENSOR_NEAR(logits.grad(), torch::zeros({6, 4}), 1e-8);
 }
 
-TEST(Reciprocity, FindsTheTwinOfAPictureAndNeverThePictureItself) {
+TEST(Reciprocity, FindsDuplicatesButNeverThePictureItself) {
   const Tensor bank = at_degrees({20, 20, 20, 80});
   const Neighbourhood found = whole_set(bank, always({2, 2}));
   for (int64_t i = 0; i < 4; ++i) EXPECT_FALSE(found.near[i].eq(i).any().item<bool>()) << i;
@@ -93,7 +93,7 @@ TEST(Reciprocity, FindsTheTwinOfAPictureAndNeverThePictureItself) {
   EXPECT_TENSOR_EQ(nearest_rows(at_degrees({20, 80, 20}), test::indices({0, 2}), 1).view({-1}), test::indices({2, 0}));
 }
 
-TEST(NeighbourSchedule, ChangesOnceMoreThanHalfOfTheStepsAreDone) {
+TEST(NeighbourSchedule, ChangesAfterHalfOfTheSteps) {
   const Tensor bank = at_degrees({0, 1, 3, 7, 15, 31, 63});
   const NeighbourSchedule office_home{{3, 2}, {5, 4}, 100};
   const std::pair<int64_t, int64_t> at_first(3, 2), later(5, 4);
@@ -104,7 +104,7 @@ TEST(NeighbourSchedule, ChangesOnceMoreThanHalfOfTheStepsAreDone) {
   EXPECT_EQ(count_now(torch::tensor(4.f), 7, 3, 5).item<int64_t>(), 5);
 }
 
-TEST(NeighbourSchedule, GivesTheLossesOfTheSmallerNumbersBeforeTheChange) {
+TEST(NeighbourSchedule, UsesTheFirstNumbersBeforeTheChange) {
   NeighbourBanks banks(20, 8, 5, torch::kCPU);
   const Tensor p = test::normals({20, 5}, 2).softmax(1);
   banks.write(torch::arange(20), test::normals({20, 8}, 1), p);
@@ -119,14 +119,14 @@ TEST(NeighbourSchedule, GivesTheLossesOfTheSmallerNumbersBeforeTheChange) {
   }
 }
 
-TEST(NeighbourSchedule, TakesWhatASmallSetHas) {
+TEST(NeighbourSchedule, IsLimitedByTheSetSize) {
   const Neighbourhood found = whole_set(at_degrees({0, 50}), {{3, 2}, {5, 4}, 100});
   EXPECT_TENSOR_EQ(found.near.view({-1}), test::indices({1, 0}));
   EXPECT_TENSOR_EQ(found.near_weight, torch::ones({2, 1}));
   EXPECT_EQ(found.expanded.sizes(), torch::IntArrayRef({2, 1, 1}));
 }
 
-TEST(SelfTerm, TakesThePictureOutOfItsNeighboursNeighboursAndPullsItByItself) {
+TEST(SelfTerm, OwnLossReplacesThePictureAmongNeighboursNeighbours) {
   const Tensor bank = at_degrees({0, 5, 30, 35});
   const Neighbourhood found = whole_set(bank, always(kOne), 0, SelfTerm::kOwnLoss);
   EXPECT_TENSOR_EQ(found.near_weight, torch::ones({4, 1}));
@@ -138,7 +138,7 @@ TEST(SelfTerm, TakesThePictureOutOfItsNeighboursNeighboursAndPullsItByItself) {
   EXPECT_TENSOR_NEAR(p.grad(), -p.detach() / 4, 1e-7);
 }
 
-TEST(NeighbourBanks, KeepUnitFeaturesInTheMemoryTheyHave) {
+TEST(NeighbourBanks, StoreUnitFeaturesInPlace) {
   NeighbourBanks banks(3, 2, 2, torch::kCPU);
   const void* memory = banks.features.data_ptr();
   banks.write(test::indices({2, 0}), torch::tensor({3.f, 4.f, 0.f, 0.f}).view({2, 2}),

@@ -68,14 +68,14 @@ Trace trace_of(torch::Device device, bool cuda_graph, double rate) {
   return trace;
 }
 
-TEST(SelectiveTask, ChangesTheSourcesAndRepeatsItself) {
+TEST(SelectiveTask, ChangesTheSourcesReproducibly) {
   const Trace one = trace_of(torch::kCPU, true, 0.5), two = trace_of(torch::kCPU, true, 0.5);
   for (size_t i = 0; i < one.losses.size(); ++i) EXPECT_TENSOR_EQ(one.losses[i], two.losses[i]);
   EXPECT_GT(test::distance(one.losses[0], one.losses[5]), 0.01);
   EXPECT_EQ(one.losses.back()[4].item<float>(), 0) << "nothing to align with";
 }
 
-// Small steps: what is compared is rounding, not how far it is carried by learning.
+// Small steps, so that the comparison measures rounding and not its amplification by training.
 TEST(SelectiveTask, CapturedStepsEqualEagerOnes) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "skipped: no GPU";
   at::globalContext().setAllowTF32CuDNN(false);

@@ -17,7 +17,7 @@ SelectiveOptions quick_options() {
   options.rounds = 2;
   options.inner_epochs = 1;
   options.batch = 8;
-  options.lambda_alpha = 1;  // leaves some of the noise unconfident
+  options.lambda_alpha = 1;  // leaves some noise pictures unconfident
   options.aggregation.steps = 20;
   return options;
 }
@@ -39,14 +39,14 @@ std::vector<NamedTensors> classifiers(const Ensemble& ensemble) {
   return all;
 }
 
-TEST(Selective, EndsWithTheWholeTargetConfidentAndTheClassifiersUntouched) {
+TEST(Selective, CoversTheTargetAndKeepsClassifiersFrozen) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   const auto before = classifiers(ensemble);
   RoundRecorder recorder;
   SelectiveSelfTraining(quick_options()).adapt(ensemble, test::noise_pictures(30), recorder);
   ASSERT_EQ(recorder.rounds.size(), 3u);
   EXPECT_EQ(recorder.confident.back(), 30);
-  EXPECT_FALSE(recorder.rounds.back().losses.aligned) << "nobody is left to align with";
+  EXPECT_FALSE(recorder.rounds.back().losses.aligned) << "no sample is left to align with";
   EXPECT_EQ(ensemble.mixture.rule, Combination::kWeightedLogits);
   const auto after = classifiers(ensemble);
   for (size_t j = 0; j < before.size(); ++j)
@@ -54,7 +54,7 @@ TEST(Selective, EndsWithTheWholeTargetConfidentAndTheClassifiersUntouched) {
       EXPECT_TRUE(torch::equal(before[j][i].value, after[j][i].value)) << before[j][i].name;
 }
 
-TEST(Selective, LeavesOutBatchesOfAFewPictures) {
+TEST(Selective, DropsBatchesBelowTheMinimum) {
   const auto steps = [](double least_batch) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
     SelectiveOptions options = quick_options();
@@ -69,7 +69,7 @@ TEST(Selective, LeavesOutBatchesOfAFewPictures) {
   EXPECT_EQ(steps(0.25), 2);
 }
 
-TEST(Selective, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
+TEST(Selective, IsBitwiseReproducibleAndDependsOnTheSeed) {
   const auto adapted = [](int64_t seed) {
     Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
     SelectiveOptions options = quick_options();
@@ -82,7 +82,7 @@ TEST(Selective, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   EXPECT_GT(test::distance(adapted(1), adapted(2)), 1e-4);
 }
 
-TEST(Selective, DoesTheSameWithPicturesThatDoNotFitInMemory) {
+TEST(Selective, StreamedPicturesGiveTheSameResult) {
   const auto adapted = [](const ImageSet& images) {
     Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
     RoundRecorder recorder;
@@ -93,14 +93,14 @@ TEST(Selective, DoesTheSameWithPicturesThatDoNotFitInMemory) {
   EXPECT_TENSOR_EQ(adapted(test::streamed(images)), adapted(images));
 }
 
-// n_u in {0, 1, 2} and n_l = 2 all terminate; the adversary is absent when n_u < 2.
-TEST(Selective, EndsWithAnyNumberOfUnconfidentSamples) {
+// n_u in {0, 1, 2} and n_l = 2 all terminate; there is no adversary if n_u < 2.
+TEST(Selective, HandlesAnyNumberOfUnconfidentSamples) {
   for (const int64_t unconfident : {0, 1, 2, 8}) {
     const int64_t total = 10;
     Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
     SelectiveOptions options = quick_options();
     options.rounds = 1;
-    // The oracle's selection has a size that the test can choose: exactly the samples whose truth is the pseudo-label.
+    // The test chooses the size of the oracle's selection: exactly the samples whose truth is the pseudo-label.
     const ImageSet images = test::noise_pictures(total);
     const TargetState state = first_state(ensemble, DeviceImages(images, torch::kCPU), options);
     Labels truth{ensemble.classes(), {}};
@@ -116,7 +116,7 @@ TEST(Selective, EndsWithAnyNumberOfUnconfidentSamples) {
   }
 }
 
-TEST(Selective, AnOracleThatFindsNothingRightStillTrainsOnTwo) {
+TEST(Selective, OracleTrainsOnAtLeastTwoSamples) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
   SelectiveOptions options = quick_options();
   options.rounds = 1;
@@ -130,7 +130,7 @@ TEST(Selective, AnOracleThatFindsNothingRightStillTrainsOnTwo) {
   EXPECT_EQ(recorder.confident.back(), 2);
 }
 
-TEST(Selective, TwoPicturesAreEnoughAndOneIsRefused) {
+TEST(Selective, NeedsAtLeastTwoPictures) {
   Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
   RoundRecorder recorder;
   SelectiveSelfTraining(quick_options()).adapt(ensemble, test::noise_pictures(2), recorder);
@@ -138,7 +138,7 @@ TEST(Selective, TwoPicturesAreEnoughAndOneIsRefused) {
   EXPECT_THROW(SelectiveSelfTraining(quick_options()).adapt(ensemble, test::noise_pictures(1), recorder), InputError);
 }
 
-TEST(Selective, BeginsAsThePlainMeanLogitEnsembleWhenWeightsAreNotLearnt) {
+TEST(Selective, StartsAsMeanLogitEnsembleWithoutLearnedWeights) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn", "lenet"});
   SelectiveOptions options = quick_options();
   options.ablations = {"weights", "denoise"};
@@ -148,7 +148,7 @@ TEST(Selective, BeginsAsThePlainMeanLogitEnsembleWhenWeightsAreNotLearnt) {
   EXPECT_TENSOR_EQ(state.score, state.probabilities);
 }
 
-TEST(Selective, BeginsOnAGpuAsOnTheCpuAndRunsToItsEnd) {
+TEST(Selective, GpuStartsLikeTheCpuAndFinishes) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "skipped: no GPU";
   const ImageSet images = test::noise_pictures(40);
   const auto adapted = [&](torch::Device device) {
@@ -220,19 +220,19 @@ TEST(SelectiveStep, PairedLoadersAndMixedSetsRun) {
   EXPECT_EQ(recorder.rounds.size(), 3u);
 }
 
-TEST(SelectiveOptions, PutPresetsBelowFilesBelowFlags) {
+TEST(SelectiveOptions, FlagsOverrideFilesOverridePresets) {
   SelectiveOptions options;
   OptionTable table;
   declare(table, options);
   table.read_toml_text("[adapt]\nreading = \"code\"\nbenchmark = \"office-31\"\nrounds = 5\n", "x.toml");
   resolve_options(table, options);
-  EXPECT_EQ(options.aggregation.steps, 20000) << "from the reading";
+  EXPECT_EQ(options.aggregation.steps, 20000) << "from the variant";
   EXPECT_EQ(options.batch, 32) << "from the benchmark";
   EXPECT_EQ(options.lambda_ce, 0.1);
   EXPECT_EQ(options.rounds, 5) << "from the file";
 }
 
-TEST(SelectiveOptions, KnowThePapersTable) {
+TEST(SelectiveOptions, MatchThePapersTable) {
   SelectiveOptions options;
   apply_benchmark(options, "digit-five");
   EXPECT_EQ(options.batch, 64);
@@ -245,7 +245,7 @@ TEST(SelectiveOptions, KnowThePapersTable) {
   EXPECT_THROW(apply_benchmark(options, "imagenet"), InputError);
 }
 
-TEST(SelectiveOptions, RefuseAnUnknownAblation) {
+TEST(SelectiveOptions, RejectAnUnknownAblation) {
   SelectiveOptions options;
   options.ablations = {"gravity"};
   EXPECT_THROW(apply_ablations(options), InputError);

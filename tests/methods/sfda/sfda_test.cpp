@@ -26,7 +26,7 @@ Recorder adapt(Ensemble& ensemble, const ImageSet& images, const MethodOptions& 
   return recorder;
 }
 
-TEST(Sfda, TakesWholeBatchesToItsEnd) {
+TEST(Sfda, TrainsOnFullBatches) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   const Recorder recorder = adapt(ensemble, test::noise_pictures(30), quick());
   EXPECT_EQ(recorder.rounds.size(), 3u);
@@ -37,7 +37,7 @@ TEST(Sfda, TakesWholeBatchesToItsEnd) {
   EXPECT_GT(test::distance(recorder.rounds.front().logits, recorder.rounds.back().logits), 1e-4);
 }
 
-TEST(Sfda, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
+TEST(Sfda, IsBitwiseReproducibleAndDependsOnTheSeed) {
   const auto adapted = [](uint64_t seed, const std::string& options) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
     MethodOptions common = quick();
@@ -51,7 +51,7 @@ TEST(Sfda, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   }
 }
 
-TEST(Sfda, EveryVariantRunsAndChangesTheResult) {
+TEST(Sfda, EveryOptionChangesTheResult) {
   const auto adapted = [](const std::string& options) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
     MethodOptions common = quick();
@@ -61,13 +61,13 @@ TEST(Sfda, EveryVariantRunsAndChangesTheResult) {
   const Tensor usual = adapted("");
   for (const std::string options : {"sfda_steps = 9\n", "sfda_refresh = 1\n", "sfda_memory_training = true\n"})
     EXPECT_GT(test::distance(usual, adapted(options)), 0) << options;
-  // Nets that know nothing are certain of too few pictures for these to matter.
+  // Untrained networks are certain of too few pictures for these options to matter.
   for (const std::string options : {"sfda_prototypes = 1\n", "sfda_absent = \"released\"\n"})
     EXPECT_TRUE(adapted(options).isfinite().all().item<bool>()) << options;
 }
 
-// Weight decay alone moves H_t, by rate * 5e-4 * (1 + momentum) with Nesterov momentum.
-TEST(Sfda, TheFirstStepTeachesTheFeaturesButNotTheHead) {
+// Only weight decay changes H_t, by rate * 5e-4 * (1 + momentum) with Nesterov momentum.
+TEST(Sfda, FirstStepTrainsTheFeaturesButNotTheHead) {
   Ensemble ensemble = test::small_ensemble({"dtn"});
   SourceModel& source = ensemble.sources.front();
   const NamedTensors backbone = copy_of(source.backbone_parameters());
@@ -87,10 +87,10 @@ TEST(Sfda, TheFirstStepTeachesTheFeaturesButNotTheHead) {
   EXPECT_GT(beyond_decay(backbone, source.backbone_parameters()), 1e-4);
 }
 
-TEST(Sfda, TheHeadLearnsLater) {
+TEST(Sfda, HeadIsTrainedLater) {
   Ensemble ensemble = test::small_ensemble({"dtn"});
   SourceModel& source = ensemble.sources.front();
-  freeze(source.classifier_parameters());  // as another method leaves it
+  freeze(source.classifier_parameters());  // as other methods leave it
   const NamedTensors classifier = copy_of(source.classifier_parameters());
   MethodOptions common = quick(1);
   common.rate_bottleneck = 0.1;
@@ -98,7 +98,7 @@ TEST(Sfda, TheHeadLearnsLater) {
   EXPECT_GT(test::distance(source.classifier_parameters().front().value.detach(), classifier.front().value), 1e-4);
 }
 
-TEST(Sfda, LeavesTheStatisticsOfTheStemAloneForPhotographs) {
+TEST(Sfda, FreezesTheStemStatisticsForPhotographs) {
   Ensemble ensemble = test::small_ensemble({"resnet18"});
   std::vector<BatchNorm*> norms = ensemble.sources.front().layered()->network().batch_norms();
   const auto buffers = [](const BatchNorm& norm) {
@@ -110,7 +110,7 @@ TEST(Sfda, LeavesTheStatisticsOfTheStemAloneForPhotographs) {
     EXPECT_TENSOR_EQ(buffers(*norms[0])[i], stem[i]);
     EXPECT_FALSE(torch::equal(buffers(*norms[1])[i], next[i]));
   }
-  EXPECT_FALSE(norms[0]->frozen) << "only for as long as the method runs";
+  EXPECT_FALSE(norms[0]->frozen) << "only while the method runs";
 }
 
 TEST(Sfda, TwoPicturesAreEnough) {
@@ -119,7 +119,7 @@ TEST(Sfda, TwoPicturesAreEnough) {
   EXPECT_EQ(recorder.steps, 2);
 }
 
-TEST(Sfda, RefusesATorchScriptSourceByName) {
+TEST(Sfda, RejectsTorchScriptSourcesByName) {
   torch::jit::Module module("net");
   module.register_parameter("w", test::normals({3 * 32 * 32, 6}, 1).requires_grad_(), false);
   module.register_parameter("c", test::normals({6, 10}, 2).requires_grad_(), false);
@@ -140,7 +140,7 @@ def classify(self, phi: Tensor) -> Tensor:
               ::testing::ThrowsMessage<InputError>(::testing::HasSubstr("webcam is TorchScript")));
 }
 
-TEST(Sfda, RunsOnAGpuWithRecordedSteps) {
+TEST(Sfda, RunsOnAGpuWithCapturedSteps) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "skipped: no GPU";
   const auto adapted = [](torch::Device device, bool cuda_graph) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});

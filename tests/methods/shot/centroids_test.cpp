@@ -6,7 +6,7 @@
 namespace tributary {
 namespace {
 
-TEST(Information, HasItsExtremesAtUniformAndBalancedPredictions) {
+TEST(Information, IsExtremeForUniformAndBalancedPredictions) {
   const Tensor uniform = torch::full({10, 10}, 0.1, torch::kFloat64), balanced = torch::eye(10, torch::kFloat64);
   EXPECT_TENSOR_NEAR(entropy(uniform), torch::full({10}, 2.302485), 1e-6);
   EXPECT_NEAR(entropy(uniform.mean(0)).item<double>(), 2.302485, 1e-6);
@@ -16,7 +16,7 @@ TEST(Information, HasItsExtremesAtUniformAndBalancedPredictions) {
 }
 
 // The outer samples pull the centroids apart.
-TEST(CentroidLabels, FollowTheGroupsOfTheFeatures) {
+TEST(CentroidLabels, FollowTheClustersOfTheFeatures) {
   const Tensor features = torch::tensor({-2.0f, -1.8f, 1.8f, 2.0f}).view({4, 1});
   Tensor p = torch::full({4, 2}, 0.5);
   p[0] = torch::tensor({0.9f, 0.1f});
@@ -24,7 +24,7 @@ TEST(CentroidLabels, FollowTheGroupsOfTheFeatures) {
   EXPECT_TENSOR_EQ(centroid_labels(with_one_normalised(features), p), test::indices({0, 0, 1, 1}));
 }
 
-TEST(CentroidLabels, NeverNameAClassThatNobodyPredicts) {
+TEST(CentroidLabels, NeverUseAClassWithoutProbability) {
   const Tensor rows = with_one_normalised(test::normals({50, 4}, 1));
   Tensor p = test::normals({50, 3}, 2).softmax(1);
   p.select(1, 2).fill_(0);
@@ -33,8 +33,8 @@ TEST(CentroidLabels, NeverNameAClassThatNobodyPredicts) {
   EXPECT_TRUE(((labels == 0) | (labels == 1)).all().item<bool>());
 }
 
-// The class has a centroid, which is the nearest to the middle picture, but nobody's prediction.
-TEST(CentroidLabels, NeverNameAClassThatIsNobodysFirst) {
+// The class has a centroid, which is nearest to the middle picture, but is never predicted.
+TEST(CentroidLabels, NeverUseAClassThatIsNeverPredicted) {
   const Tensor rows = with_one_normalised(torch::tensor({-2.0f, 0.0f, 2.0f}).view({3, 1}));
   const Tensor p = torch::tensor({0.8f, 0.1f, 0.1f, 0.42f, 0.18f, 0.4f, 0.1f, 0.8f, 0.1f}).view({3, 3});
   const Tensor distances = cosine_distances(rows, centroids(rows, p));
@@ -45,15 +45,15 @@ TEST(CentroidLabels, NeverNameAClassThatIsNobodysFirst) {
   EXPECT_FALSE(later.isnan().any().item<bool>());
 }
 
-// The appended one makes the length of the features count.
-TEST(CentroidLabels, RowsHaveLengthOneAndKeepTheScaleOfTheFeatures) {
+// With the appended one, the norm of the features matters.
+TEST(CentroidLabels, RowsAreUnitAndDependOnTheFeatureScale) {
   const Tensor rows = with_one_normalised(torch::tensor({1.0f, 0.0f, 2.0f, 0.0f}).view({2, 2}));
   EXPECT_TENSOR_NEAR(rows.norm(2, {1}), torch::ones({2}), 1e-6);
   EXPECT_TENSOR_NEAR(rows[0], torch::tensor({0.7071f, 0.0f, 0.7071f}), 1e-4);
   EXPECT_TENSOR_NEAR(rows[1], torch::tensor({0.8944f, 0.0f, 0.4472f}), 1e-4);
 }
 
-TEST(Centroids, AreWeightedMeansAndAnEmptyOneIsFarAway) {
+TEST(Centroids, AreWeightedMeansAndEmptyOnesAreAtInfinity) {
   const Tensor rows = torch::tensor({1.0f, 0.0f, 0.0f, 1.0f}).view({2, 2});
   const Tensor weights = torch::tensor({0.5f, 0.0f, 0.5f, 0.0f}).view({2, 2});
   const Tensor found = centroids(rows, weights);

@@ -20,7 +20,7 @@ std::unique_ptr<Method> shot(const MethodOptions& common, const std::string& bet
   return test::configured(shot_method(), beta.empty() ? "" : "shot_beta = " + beta, common);
 }
 
-TEST(Shot, MovesTheFeaturesAndLeavesTheClassifierAsItWas) {
+TEST(Shot, TrainsTheFeaturesAndKeepsTheClassifier) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   const NamedTensors classifier = copy_of(ensemble.sources[1].classifier_parameters());
   const NamedTensors before = copy_of(ensemble.sources[1].state());
@@ -37,8 +37,8 @@ TEST(Shot, MovesTheFeaturesAndLeavesTheClassifierAsItWas) {
   EXPECT_EQ(moved, static_cast<int>(after.size() - classifier.size())) << "all but the classifier";
 }
 
-// A bias before a BatchNorm has no gradient, so that its weight decay tells every step's rate.
-TEST(Shot, LearnsAtRatesThatFallToTheSchedulesLastFactor) {
+// A bias before a BatchNorm has no gradient, so its weight decay shows the learning rate of every step.
+TEST(Shot, RatesFallToTheLastFactorOfTheSchedule) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
   NamedTensors bottleneck = ensemble.sources[0].bottleneck_parameters();
   const auto bias = std::find_if(bottleneck.begin(), bottleneck.end(),
@@ -60,7 +60,7 @@ TEST(Shot, LearnsAtRatesThatFallToTheSchedulesLastFactor) {
   EXPECT_NEAR(decay_factor(8, 8), 0.165560, 1e-6);
 }
 
-TEST(Shot, RepeatsItselfAndFollowsTheSeed) {
+TEST(Shot, IsReproducibleAndDependsOnTheSeed) {
   const auto adapted = [](uint64_t seed) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
     MethodOptions options = quick();
@@ -73,7 +73,7 @@ TEST(Shot, RepeatsItselfAndFollowsTheSeed) {
   EXPECT_GT(test::distance(adapted(1), adapted(2)), 1e-5);
 }
 
-// Calls of argmin, with which pictures get the labels of centroids.
+// Counts calls of argmin, which assigns centroid labels.
 int64_t assignments = 0;
 
 std::unique_ptr<at::ObserverContext> count_assignments(const at::RecordFunction& call) {
@@ -81,7 +81,7 @@ std::unique_ptr<at::ObserverContext> count_assignments(const at::RecordFunction&
   return nullptr;
 }
 
-TEST(Shot, DoesNotLookForLabelsThatCountForNothing) {
+TEST(Shot, SkipsPseudoLabelsOfWeightZero) {
   const auto assigned = [](const std::string& beta) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
     Recorder recorder;
@@ -95,8 +95,8 @@ TEST(Shot, DoesNotLookForLabelsThatCountForNothing) {
   EXPECT_EQ(assigned("0.0"), 0);
 }
 
-// With beta 0 labels play no part, so that they may be anything.
-TEST(Shot, WithoutLabelsMaximisesInformationAlone) {
+// With beta 0 the labels have no effect.
+TEST(Shot, OnlyMaximisesInformationWithoutLabels) {
   const auto losses = [](const std::string& beta) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
     Recorder recorder;
@@ -109,7 +109,7 @@ TEST(Shot, WithoutLabelsMaximisesInformationAlone) {
 }
 
 // Nothing changes, and the rule is the mean of the probabilities.
-TEST(SourceEnsemble, LeavesEverySourceAsItWas) {
+TEST(SourceEnsemble, KeepsEverySource) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   const NamedTensors before = copy_of(ensemble.sources[1].state());
   Recorder recorder;

@@ -1,9 +1,9 @@
-// BAIT (Yang et al. 2020, "casting a BAIT"; docs/method.md, BAIT): each source by itself, with a second classifier as a
-// probe.
+// BAIT (Yang et al. 2020, "casting a BAIT"; docs/method.md, BAIT): adapts each source separately, with a second
+// classifier as a probe.
 //
-// A frozen classifier does not see which features lie on its wrong side. A copy of it, the bait, is moved away from it
-// on the pictures it is unsure of; where the two disagree, the features are then moved until they agree again. The bait
-// is thrown away in the end: the source's own classifier predicts, and the sources' probabilities are averaged.
+// A frozen classifier cannot see which features lie on its wrong side. The bait, a copy of it, is moved away from it on
+// the pictures it is unsure of. Where the two disagree, the features are then moved until they agree again. The bait is
+// discarded at the end: the source's own classifier predicts, and the probabilities of the sources are averaged.
 #include "tributary/methods/bait/bait.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr SgdOptions kSgd{/*momentum=*/0.9, /*weight_decay=*/5e-4, /*nesterov=*/
 
 BaitClassifier copy_of_classifier(const SourceModel& source) {
   if (!source.layered())
-    input_error("BAIT trains a copy of the classifier and needs sources of our own layers; {} is TorchScript",
+    input_error("BAIT trains a copy of the classifier, which TorchScript does not allow; {} is TorchScript",
                 source.info().name);
   return BaitClassifier(source.classifier_parameters());
 }
@@ -59,7 +59,7 @@ Tensor BaitStep::cast(const Tensor& pixels, DropoutStream& dropout_stream, const
     const MixedPrecision precision(options_.mixed_precision, pixels.device());
     Tensor features;
     {
-      // The gradient that the released code leaves in the features here is discarded before it could be used.
+      // The released code accumulates a gradient in the features here, but discards it before using it.
       torch::NoGradGuard no_grad;
       features = source_.features(normalise(pixels, source_.info().normalisation), &dropout_stream);
       anchor = source_.classify(features).to(torch::kFloat32);
@@ -68,7 +68,7 @@ Tensor BaitStep::cast(const Tensor& pixels, DropoutStream& dropout_stream, const
   }
   const Tensor signs = uncertain_signs(entropy(anchor.softmax(1)));
   const Tensor loss = cast_loss(head_distances(anchor, bait, options_.distance), signs, options_.cast_weight);
-  bait_optimiser_.zero_gradients();  // also of what the last bite left
+  bait_optimiser_.zero_gradients();  // includes gradients left by the last bite
   loss.backward();
   bait_optimiser_.step(rate_factor);
   return loss.detach();
@@ -77,7 +77,7 @@ Tensor BaitStep::cast(const Tensor& pixels, DropoutStream& dropout_stream, const
 Tensor BaitStep::bite(const Tensor& pixels, DropoutStream& dropout_stream, const Tensor& rate_factor) {
   Tensor anchor, bait;
   {
-    // A new scope: the bait has moved since its weights were converted to bfloat16 above.
+    // A new autocast scope: the bait has changed since its weights were cast to bfloat16 above.
     const MixedPrecision precision(options_.mixed_precision, pixels.device());
     const Tensor features = source_.features(normalise(pixels, source_.info().normalisation), &dropout_stream);
     anchor = source_.classify(features).to(torch::kFloat32);
@@ -95,7 +95,7 @@ namespace {
 struct BaitOptions {
   HeadDistance distance = HeadDistance::kCode;
   double cast_weight = -1;  // negative: 10 for the code's distance, 1 for the paper's
-  double rate = 0;          // of the bait; 0: the default, see bait_rate
+  double rate = 0;          // learning rate of the bait; 0: default, see bait_rate
 };
 
 class BaitLearner : public Learner {
@@ -107,7 +107,7 @@ class BaitLearner : public Learner {
   NamedTensors state() const override { return halves_.state(); }
 
   Tensor step(const TargetBatch& batch) override {
-    // The bite passes through the network again: its masks and statistics are part of the method.
+    // The bite needs a second forward pass: its dropout masks and batch statistics are part of the method.
     const Tensor cast = halves_.cast(batch.pixels, batch.dropout_stream[0], batch.rate_factor);
     const Tensor bite = halves_.bite(batch.pixels, batch.dropout_stream[1], batch.rate_factor);
     return at::stack({cast, bite});
@@ -157,15 +157,15 @@ class Bait : public LearnedMethod {
 
 MethodEntry bait_method() {
   const auto options = std::make_shared<BaitOptions>();
-  return {"bait", "BAIT", "a second classifier finds doubtful features, each source by itself",
+  return {"bait", "BAIT", "a second classifier finds doubtful features; adapts each source separately",
           [options](OptionTable& table) {
             table.choice("bait", "bait_distance", &options->distance,
                          {{"code", HeadDistance::kCode}, {"paper", HeadDistance::kPaper}},
-                         "how BAIT measures its two classifiers' distance: as its released code or as its paper");
+                         "distance between BAIT's two classifiers: as in its released code or its paper");
             table.number("bait", "bait_cast_weight", &options->cast_weight, -1, 1e6,
                          "weight of BAIT's cast loss; -1 takes 10 for the code's distance and 1 for the paper's");
             table.number("bait", "bait_rate", &options->rate, 0, 1e3,
-                         "learning rate of the bait classifier; 0 takes 1e-3, for long courses on small pictures less");
+                         "learning rate of the bait classifier; 0 takes 1e-3, or less for long runs on small pictures");
           },
           [options](const MethodOptions& common) { return std::make_unique<Bait>(common, *options); }};
 }

@@ -1,4 +1,4 @@
-// The two halves of a step of BAIT, apart from the method's schedule, so that each can be looked at alone.
+// The two halves of a BAIT step, separate from the schedule, so that each can be tested alone.
 #pragma once
 
 #include "tributary/methods/bait/casting.h"
@@ -14,26 +14,26 @@ struct BaitStepOptions {
   bool mixed_precision = false;
 };
 
-// The default learning rate of bottleneck and bait for so many steps. The rate does not decay, so the features move
-// further the more steps there are: on small pictures 1e-3 suits 600 steps, and diverges over many more
-// (docs/results.md, Digit-Five).
+// The default learning rate of bottleneck and bait for this number of steps. The rate does not decay, so features move
+// further with more steps: on small pictures 1e-3 suits 600 steps and diverges over many more (docs/results.md,
+// Digit-Five).
 double bait_rate(bool photographs, int64_t steps);
 
-// One source, its frozen classifier as the anchor, and the bait. An InputError names a source whose classifier cannot
-// be copied.
+// One source, its frozen classifier as the anchor, and the bait. Throws an InputError if the classifier of the source
+// cannot be copied.
 class BaitStep {
  public:
   BaitStep(SourceModel& source, const BaitStepOptions& options);
 
-  // Both take pixels, float [b, 3, s, s] in 0..1, and what the learning rates are multiplied with, float []; both
-  // return their loss before the step. The two are meant for the same batch, each with a forward pass of its own.
-  // Moves the bait.
+  // Both take pixels, float [b, 3, s, s] in 0..1, and a factor for the learning rates, float []. Both return the loss
+  // before the update. Call both on the same batch; each runs its own forward pass.
+  // Updates the bait.
   Tensor cast(const Tensor& pixels, DropoutStream& dropout_stream, const Tensor& rate_factor);
-  // Moves the backbone and the bottleneck.
+  // Updates the backbone and the bottleneck.
   Tensor bite(const Tensor& pixels, DropoutStream& dropout_stream, const Tensor& rate_factor);
 
   const BaitClassifier& bait() const { return bait_; }
-  // The bait and what both optimisers keep.
+  // The state of the bait and of both optimisers.
   NamedTensors state() const;
 
  private:

@@ -6,7 +6,7 @@
 namespace tributary {
 namespace {
 
-// KL(p || softmax(q)) of probabilities, with a gradient in q alone.
+// KL(p || softmax(q)) for probabilities p and q; only q gets a gradient.
 Tensor divergence_from_second_softmax(const Tensor& p, const Tensor& q) {
   const Tensor fixed = p.detach();
   return (at::xlogy(fixed, fixed) - fixed * q.log_softmax(1)).sum(1);
@@ -21,7 +21,7 @@ Tensor uncertain_signs(const Tensor& entropies) {
 
 Tensor head_distances(const Tensor& anchor_logits, const Tensor& bait_logits, HeadDistance form) {
   if (form == HeadDistance::kPaper) {
-    // The sum of both divergences from logarithms, so that a probability that vanishes makes neither infinity nor NaN.
+    // Computes both divergences from log-probabilities, so that a zero probability gives neither infinity nor NaN.
     const Tensor log_anchor = anchor_logits.log_softmax(1), log_bait = bait_logits.log_softmax(1);
     return 0.5 * ((log_anchor.exp() - log_bait.exp()) * (log_anchor - log_bait)).sum(1);
   }

@@ -1,40 +1,39 @@
-// Casting a bait (Yang et al. 2020; docs/method.md, BAIT): two classifiers that find each other's doubtful pictures.
+// Casting a bait (Yang et al. 2020; docs/method.md, BAIT): two classifiers that find doubtful pictures.
 //
-// The anchor is the source's classifier and never moves. The bait starts as its copy. In the cast step the bait moves
-// away from the anchor on pictures that the anchor is unsure of and stays with it on the others, so that doubtful
-// features end up between the two. In the bite step the features move until both classifiers say the same. All logits
-// are float [b, K].
+// The anchor is the source's classifier and is frozen. The bait starts as its copy. In the cast step the bait moves
+// away from the anchor on pictures that the anchor is unsure of, and stays with it on the others, so that doubtful
+// features end up between the two. In the bite step the features move until both classifiers agree. All logits are
+// float [b, K].
 #pragma once
 
 #include "tributary/model/layers.h"
 
 namespace tributary {
 
-// How far apart two heads are. The released code takes the softmax of probabilities, a second one, and detaches what
-// stands outside of its logarithms; the paper has the symmetric Kullback-Leibler divergence, which has no upper bound.
+// The distance between two heads. The released code applies softmax a second time, to probabilities, and detaches the
+// factors outside the logarithms. The paper uses the symmetric Kullback-Leibler divergence, which is unbounded.
 enum class HeadDistance { kCode, kPaper };
 
-// +1 for the floor(b/2) entries of the largest entropy, -1 for the others: float [b] to float [b]. Equal entropies go
-// by index, so that a split depends neither on the device nor on the number of threads.
+// +1 for the floor(b/2) entries with the largest entropy, -1 for the others: float [b] to float [b]. Ties are broken by
+// index, so that the split depends neither on the device nor on the number of threads.
 Tensor uncertain_signs(const Tensor& entropies);
 
-// D_i for every picture, float [b]. In the code's form the distance of a head to itself is not 0, and only its first
-// half, 1/2 KL(p_a || softmax(p_b)), has a gradient in the bait's logits.
+// D_i per picture, float [b]. In the code's form the distance of a head to itself is not 0, and only its first half,
+// 1/2 KL(p_a || softmax(p_b)), has a gradient in the bait's logits.
 Tensor head_distances(const Tensor& anchor_logits, const Tensor& bait_logits, HeadDistance form);
 
-// -weight mean_i sign_i D_i, of distances and signs, float [b].
+// -weight mean_i sign_i D_i for distances and signs, float [b].
 Tensor cast_loss(const Tensor& distances, const Tensor& signs, double weight);
 
-// mean_i [-sum_k p_a ln(p_b + 1e-5) - sum_k p_b ln(p_a + 1e-5)]: what the heads disagree about, and how unsure they
-// are.
+// mean_i [-sum_k p_a ln(p_b + 1e-5) - sum_k p_b ln(p_a + 1e-5)]: the disagreement of the heads plus their uncertainty.
 Tensor mutual_cross_entropy(const Tensor& anchor, const Tensor& bait);
 
-// The mutual cross-entropy of probabilities [b, K] less the entropies of both batch means, which keep the classes in
-// balance. Its gradient goes through both heads.
+// The mutual cross-entropy of probabilities [b, K] minus the entropies of both batch means, which balance the classes.
+// Gradients flow through both heads.
 Tensor bite_loss(const Tensor& anchor, const Tensor& bait);
 
-// A classifier that starts as a copy of another and is trained by itself: weight-normalised with v, g and bias, or a
-// plain linear layer, whichever the parameters in `classifier` are.
+// A trainable copy of a classifier: weight-normalised with v, g and bias, or a plain linear layer, depending on the
+// parameters in `classifier`.
 class BaitClassifier {
  public:
   explicit BaitClassifier(const NamedTensors& classifier);

@@ -14,7 +14,7 @@ Tensor of_length_one(const Tensor& rows) {
   return rows / rows.norm(2, {1}, true).clamp_min(1e-12);
 }
 
-// The first floor(n/2) of [n] in ascending or descending order, as a mask.
+// A mask of the first floor(n/2) of values [n] in ascending or descending order.
 Tensor first_half(const Tensor& values, bool descending) {
   const Tensor order = std::get<1>(values.sort(/*stable=*/true, /*dim=*/0, descending));
   const Tensor half = order.narrow(0, 0, values.size(0) / 2);
@@ -40,7 +40,7 @@ Tensor nearest_neighbours(const Tensor& rows, int64_t count) {
   std::vector<Tensor> lists;
   for_row_blocks(rows.size(0), rows.size(0), [&](int64_t begin, int64_t end) {
     Tensor cosine = unit.slice(0, begin, end).matmul(unit.t());
-    cosine.diagonal(begin).fill_(-std::numeric_limits<double>::infinity());  // nobody is a neighbour of oneself
+    cosine.diagonal(begin).fill_(-std::numeric_limits<double>::infinity());  // a picture is not its own neighbour
     lists.push_back(std::get<1>(cosine.topk(kept, 1)));
   });
   return at::cat(lists);
@@ -53,7 +53,7 @@ Tensor walk_to_anchors(const Tensor& neighbours, const Tensor& confident, int64_
   const bool* is_trusted = trusted.data_ptr<bool>();
   Tensor anchors = torch::empty({count}, torch::kInt64);
   int64_t* anchor = anchors.data_ptr<int64_t>();
-  std::vector<int64_t> visitor(static_cast<size_t>(count), -1);  // whose walk came by last
+  std::vector<int64_t> visitor(static_cast<size_t>(count), -1);  // picture whose walk was here last
   for (int64_t start = 0; start < count; ++start) {
     anchor[start] = list[start * listed];
     int64_t node = start;
@@ -62,7 +62,7 @@ Tensor walk_to_anchors(const Tensor& neighbours, const Tensor& confident, int64_
       const int64_t* next = list + node * listed;
       const int64_t* end = next + listed;
       while (next < end && visitor[static_cast<size_t>(*next)] == start) ++next;
-      if (next == end) break;  // a small set is used up
+      if (next == end) break;  // a small set has no more neighbours
       node = *next;
       if (!is_trusted[node]) continue;
       anchor[start] = node;
@@ -80,7 +80,7 @@ Tensor nearest_confident(const Tensor& rows, const Tensor& confident) {
   for_row_blocks(rows.size(0), candidates.size(0), [&](int64_t begin, int64_t end) {
     found.push_back(candidates.index_select(0, unit.slice(0, begin, end).matmul(trusted).argmax(1)));
   });
-  const Tensor itself = torch::arange(rows.size(0), candidates.options());  // also where it has a twin
+  const Tensor itself = torch::arange(rows.size(0), candidates.options());  // also if it has a duplicate
   return at::where(confident, itself, at::cat(found));
 }
 

@@ -1,8 +1,8 @@
-// Labels from confident anchors (CAiDA, Dong et al., NeurIPS 2021; docs/method.md, CAiDA).
+// Pseudo-labels from confident anchors (CAiDA, Dong et al., NeurIPS 2021; docs/method.md, CAiDA).
 //
-// About half of the target set is trusted: where the mixture is certain, or where one centroid is clearly the nearest.
-// Every picture is drawn towards a trusted one in its neighbourhood before it is labelled, because a neighbour in the
-// space of the backbones is likely of its class.
+// About half of the target set is confident: pictures with a certain prediction of the mixture, or with one centroid
+// much nearer than the others. Before labelling, every picture moves towards a confident picture nearby, because
+// neighbours in the feature space of the backbones are likely to share its class.
 #pragma once
 
 #include "tributary/base/random.h"
@@ -10,35 +10,36 @@
 
 namespace tributary {
 
-// How a picture comes by its anchor.
+// How to find the anchor of a picture.
 enum class AnchorSearch {
-  kWalk,     // the released code: from neighbour to neighbour until one is confident; confident pictures walk too
-  kNearest,  // the paper: unconfident pictures take the nearest confident one
+  kWalk,     // released code: walk from neighbour to neighbour to a confident one; confident pictures walk too
+  kNearest,  // paper: unconfident pictures take the nearest confident one
 };
 
 constexpr int64_t kAnchorHops = 69;
 constexpr int64_t kAnchorNeighbours = kAnchorHops + 1;
 
-// The largest of each row of scores [n, K] minus the second largest, [n]. K >= 2.
+// The largest minus the second largest score per row of [n, K]: [n]. K >= 2.
 Tensor lead(const Tensor& scores);
 
-// Which pictures are confident, bool [n]: all but those that are both among the floor(n/2) of smallest probability gap
-// and not among the floor(n/2) of largest distance gap. Equal gaps go by index.
+// The confident pictures, bool [n]: all except those that are among the floor(n/2) with the smallest probability gap
+// and not among the floor(n/2) with the largest distance gap. Ties are broken by index.
 Tensor confident_rows(const Tensor& probability_gap, const Tensor& distance_gap);
 
-// The nearest `count` others (all others, if there are fewer) of each of rows [n, d] by cosine distance, nearest first:
-// int64 [n, min(count, n - 1)]. Never holds more than a few rows of the n x n distances.
+// The `count` nearest other rows of each row of [n, d] by cosine distance, nearest first: int64 [n, min(count, n - 1)].
+// Computes the n x n distances a few rows at a time.
 Tensor nearest_neighbours(const Tensor& rows, int64_t count);
 
-// Where the walk from each picture ends, int64 [n]: it goes to the nearest neighbour that it has not been to, the start
-// included, until that one is confident, or ends after `hops` and takes its first neighbour. On the host; `neighbours`
-// [n, k] as above with k > hops or k = n - 1, `confident` bool [n].
+// The end of the walk from each picture, int64 [n]. A walk moves to the nearest neighbour not visited before, the start
+// included, until it reaches a confident picture. After `hops` moves it gives up and takes the first neighbour of its
+// start. On the host; `neighbours` [n, k] as above with k > hops or k = n - 1, `confident` bool [n].
 Tensor walk_to_anchors(const Tensor& neighbours, const Tensor& confident, int64_t hops = kAnchorHops);
 
-// The nearest confident one of rows [n, d] by cosine distance, int64 [n]; a confident picture's is itself.
+// The nearest confident row of each row of [n, d] by cosine distance, int64 [n]; a confident picture is its own anchor.
 Tensor nearest_confident(const Tensor& rows, const Tensor& confident);
 
-// What share of itself each picture keeps, float [n] on the host: normal, and not kept within 0..1 unless `clip`.
+// The share of its own feature that each picture keeps, float [n] on the host: normally distributed, and clamped to
+// 0..1 only with `clip`.
 struct ShareOptions {
   double mean = 0.85;
   double deviation = 0.15;
@@ -52,9 +53,9 @@ struct AnchoredLabels {
   Tensor labels;     // int64 [n]
 };
 
-// The labels of pictures whose mixture says `probabilities` [n, K], whose rows are g [n, d] of length one and whose
-// backbones say `backbone` [n, D]: soft centroids of g give first labels; g_i becomes share_i g_i + (1 - share_i)
-// g_anchor(i); the centroids of the first labels among these, of classes that somebody has, give the labels.
+// Labels for pictures with mixture predictions `probabilities` [n, K], unit rows g [n, d] and backbone features
+// `backbone` [n, D]. Soft centroids of g give first labels; g_i becomes share_i g_i + (1 - share_i) g_anchor(i); the
+// centroids of the first labels among these give the labels. Classes without pictures are left out.
 AnchoredLabels anchored_labels(const Tensor& probabilities, const Tensor& rows, const Tensor& backbone,
                                const Tensor& shares, AnchorSearch search);
 

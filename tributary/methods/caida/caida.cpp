@@ -1,8 +1,9 @@
-// CAiDA (Dong et al., NeurIPS 2021; docs/method.md, CAiDA): all sources together, labelled by way of confident anchors.
+// CAiDA (Dong et al., NeurIPS 2021; docs/method.md, CAiDA): adapts all sources jointly, with pseudo-labels from
+// confident anchors.
 //
-// The sources' logits are mixed by one weight each, a softmax over the sources. Before each round the whole target set
-// is labelled from fused features that were drawn towards a confident neighbour. Beside the information of the mixture,
-// the sources are asked to agree about what each class looks like.
+// The logits of the sources are mixed with one weight per source, a softmax over the sources. Before each round the
+// whole target set is labelled from fused features that were moved towards a confident neighbour. Besides information
+// maximisation of the mixture, a consistency loss makes the sources agree about each class.
 #include <cmath>
 
 #include "tributary/adapt/feature_rows.h"
@@ -55,7 +56,7 @@ class CaidaLearner : public JointLearner {
   NamedTensors label_state() const override { return {{"own", labels_}}; }
 
  private:
-  // g over the target set: sum_j w_j phi_j with a one, of length one.
+  // g over the target set: sum_j w_j phi_j with a one appended, normalised to unit length.
   Tensor fused_rows(const std::vector<Outputs>& target, const Tensor& weights) const {
     const auto rows = [&](const auto& rows_of) {
       std::vector<Tensor> features;
@@ -71,7 +72,7 @@ class CaidaLearner : public JointLearner {
     return at::cat(blocks);
   }
 
-  // sum_j w_j F_j(x) over the target set, in evaluation: fused batch by batch, because backbones are wide.
+  // sum_j w_j F_j(x) over the target set, in evaluation mode. Fused batch by batch, because backbone features are wide.
   Tensor fused_backbones(const Tensor& weights) {
     const MixedPrecision precision(settings_.mixed, images_.device());
     std::vector<Tensor> parts;
@@ -102,11 +103,12 @@ class Caida : public JointMethod {
                                         const TrainingSchedule& schedule, JointSettings settings) const override {
     for (const SourceModel& source : ensemble.sources)
       if (!source.layered())
-        input_error("caida needs sources of our own layers, whose backbones it can look into; {} is not one",
-                    source.info().name);
+        input_error(
+            "caida needs the backbone features of its sources, which TorchScript does not give; {} is TorchScript",
+            source.info().name);
     settings.loss = {options_.labels, options_.relations};
-    // Xavier's, for Linear(m, 1). With few sources one of them often starts with more than half of all weight, and with
-    // equal weights none does.
+    // Xavier initialisation of Linear(m, 1). With few sources, one often starts with more than half of the weight;
+    // equal weights avoid this.
     const double deviation =
         options_.first_weights == FirstWeights::kEqual ? 0 : std::sqrt(2.0 / static_cast<double>(ensemble.size() + 1));
     Random random(schedule.seed, Purpose::kWeights);
@@ -124,22 +126,24 @@ class Caida : public JointMethod {
 
 MethodEntry caida_method() {
   const auto options = std::make_shared<CaidaOptions>();
-  return {"caida", "CAiDA", "one mixture of all sources with trained weights, and labels from confident anchors",
+  return {"caida", "CAiDA", "trains all sources and their weights jointly, with pseudo-labels from confident anchors",
           [options](OptionTable& table) {
             table.number("caida", "caida_labels", &options->labels, 0, 1e6, "weight of CAiDA's pseudo-labels");
             table.number("caida", "caida_relations", &options->relations, 0, 1e6,
-                         "weight of the sources' agreement about classes in CAiDA");
+                         "weight of CAiDA's class consistency between sources");
             table.choice("caida", "caida_first_weights", &options->first_weights,
                          {{"random", FirstWeights::kRandom}, {"equal", FirstWeights::kEqual}},
-                         "weights that CAiDA gives its sources at first: drawn as in its code, or the same for all");
-            table.choice("caida", "caida_anchor", &options->search,
-                         {{"walk", AnchorSearch::kWalk}, {"nearest", AnchorSearch::kNearest}},
-                         "CAiDA's anchors: a walk for every picture as in its code, or the nearest one for unconfident "
-                         "pictures as in its paper");
+                         "initial source weights of CAiDA: random as in its code, or equal");
+            table.choice(
+                "caida", "caida_anchor", &options->search,
+                {{"walk", AnchorSearch::kWalk}, {"nearest", AnchorSearch::kNearest}},
+                "CAiDA's anchors: a walk for every picture as in its code, or the nearest anchor for unconfident "
+                "pictures as in its paper");
             table.number("caida", "caida_share", &options->shares.mean, -10, 10,
-                         "mean share of itself that a picture keeps beside its anchor in CAiDA");
-            table.number("caida", "caida_share_deviation", &options->shares.deviation, 0, 10, "and its deviation");
-            table.flag("caida", "caida_share_clip", &options->shares.clip, "keeps that share within 0 and 1");
+                         "mean weight of a picture against its anchor in CAiDA");
+            table.number("caida", "caida_share_deviation", &options->shares.deviation, 0, 10,
+                         "standard deviation of that weight");
+            table.flag("caida", "caida_share_clip", &options->shares.clip, "clamp that weight to 0..1");
           },
           [options](const MethodOptions& common) { return std::make_unique<Caida>(common, *options); }};
 }

@@ -1,8 +1,10 @@
-// DECISION (Ahmed et al., CVPR 2021; docs/method.md, DECISION): all sources jointly, in proportion to their weights.
+// DECISION (Ahmed et al., CVPR 2021; docs/method.md, DECISION): adapts all sources jointly, in proportion to their
+// weights.
 //
-// The sources' logits are mixed by one weight each, sigma(w_j) brought to sum one, and the mixture is made certain and
-// diverse as SHOT makes a single source. Its labels come from every source's own centroids, found anew before each
-// round and fused by the weights as they are in each step, so that labels move with the weights.
+// The logits of the sources are mixed with one weight per source, sigma(w_j) normalised to sum one. Information
+// maximisation makes the mixture certain and diverse, as in SHOT for a single source. Pseudo-labels come from the
+// centroids of every source, which are updated before each round and fused with the current weights in each step, so
+// that labels follow the weights.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,7 +94,7 @@ class DecisionLearner : public JointLearner {
     for (int64_t begin = 0; begin < images_.size(); begin += batch) {
       const int64_t end = std::min(begin + batch, images_.size());
       const NoAlgorithmSearch quick(end - begin != batch);
-      // A path of three numbers; steps use paths of two.
+      // A path of three numbers cannot collide with those of steps, which have two.
       const Random random(schedule_.seed, Purpose::kAugment,
                           {0, static_cast<uint64_t>(round), static_cast<uint64_t>(begin)});
       const Tensor pixels = images_.augmented(torch::arange(begin, end), schedule_.augmentation, random);
@@ -133,18 +135,20 @@ class Decision : public JointMethod {
 
 MethodEntry decision_method() {
   const auto options = std::make_shared<DecisionOptions>();
-  return {"decision", "DECISION", "one mixture of all sources with trained weights, and labels from fused centroids",
-          [options](OptionTable& table) {
-            table.number("decision", "decision_beta", &options->beta, -1, 1e6,
-                         "weight of DECISION's pseudo-labels; -1 takes 0.3 for photographs and 0.1 for digits");
-            table.choice("decision", "decision_transform", &options->transform,
-                         {{"train", LabelTransform::kTrain}, {"test", LabelTransform::kTest}},
-                         "whether DECISION finds its centroids on pictures changed as for training, as its code does");
-            table.choice("decision", "decision_empty", &options->empty,
-                         {{"soft", EmptyCentroid::kSoft}, {"zero", EmptyCentroid::kZero}},
-                         "centroid of a class that nobody has: by the predictions, or zero as in DECISION's code");
-          },
-          [options](const MethodOptions& common) { return std::make_unique<Decision>(common, *options); }};
+  return {
+      "decision", "DECISION", "trains all sources and their weights jointly, with pseudo-labels from fused centroids",
+      [options](OptionTable& table) {
+        table.number("decision", "decision_beta", &options->beta, -1, 1e6,
+                     "weight of DECISION's pseudo-labels; -1 takes 0.3 for photographs and 0.1 for digits");
+        table.choice("decision", "decision_transform", &options->transform,
+                     {{"train", LabelTransform::kTrain}, {"test", LabelTransform::kTest}},
+                     "pictures for DECISION's centroids: augmented as in training, as in its code, or centre crops");
+        table.choice(
+            "decision", "decision_empty", &options->empty,
+            {{"soft", EmptyCentroid::kSoft}, {"zero", EmptyCentroid::kZero}},
+            "centroid of a class without pictures: weighted by the predictions, or zero as in DECISION's code");
+      },
+      [options](const MethodOptions& common) { return std::make_unique<Decision>(common, *options); }};
 }
 
 }  // namespace tributary

@@ -13,7 +13,7 @@ Tensor source_centroids(const Tensor& rows, const Tensor& probabilities, EmptyCe
 }
 
 Tensor nearest_centroid(const Tensor& rows, const Tensor& centroids) {
-  constexpr int64_t kExact = 2;  // not by way of products, whose rounding may decide between near ones
+  constexpr int64_t kExact = 2;  // cdist without matrix products, whose rounding can change which centroid is nearest
   return at::cdist(rows, centroids, 2, kExact).argmin(1);
 }
 

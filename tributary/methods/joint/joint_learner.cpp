@@ -67,8 +67,8 @@ Tensor JointLearner::step(const TargetBatch& batch) {
     logits[j] = source.classify(phi).to(torch::kFloat32);
   });
 
-  // The sources meet in the loss alone. Its gradient stops at their logits; from there each source runs its own
-  // backward pass.
+  // The loss is the only coupling between the sources. Stop its gradient at their logits, then run one backward pass
+  // per source.
   Tensor meeting = at::stack(logits).detach().requires_grad_(true);
   const Tensor current = weights();
   Tensor wanted;

@@ -1,9 +1,8 @@
-// Sources that are adapted jointly under weights that are trained with them: what DECISION and CAiDA share
-// (docs/method.md, DECISION and CAiDA).
+// Joint adaptation of all sources and their weights: shared by DECISION and CAiDA (docs/method.md, DECISION and CAiDA).
 //
-// One learner trains all sources. A step mixes their logits by the weights, and one optimiser minimises the loss of the
-// mixture in every backbone, every bottleneck and the weights; classifiers are frozen. The methods differ in the form
-// of their weights and in their labels.
+// One learner trains all sources. A step mixes their logits with the weights, and one optimiser minimises the loss of
+// the mixture over every backbone, every bottleneck and the weights; classifiers are frozen. The methods differ in the
+// form of their weights and in their pseudo-labels.
 #pragma once
 
 #include <functional>
@@ -21,18 +20,18 @@ namespace tributary {
 struct JointSettings {
   double rate_backbone = 1e-2, rate_bottleneck = 1e-2, rate_weights = 1e-2;
   MixtureLossWeights loss;
-  bool mixed = false;  // precision
+  bool mixed = false;  // mixed precision
 };
 
 class JointLearner : public Learner {
  public:
-  // `raw` are the parameters behind the weights, trained with those of the sources.
+  // `raw` holds the unconstrained parameters of the weights, which are trained together with the sources.
   JointLearner(Ensemble& ensemble, const JointSettings& settings, std::vector<Tensor> raw);
 
   std::vector<std::string> losses() const override;
   int64_t dropout_streams() const override { return ensemble_.size(); }
   Tensor step(const TargetBatch& batch) override;
-  // The weights, the optimiser and `label_state`.
+  // The state of the weights, the optimiser and `label_state`.
   NamedTensors state() const override;
 
   // The current weights, float [m], on the simplex, differentiable in `raw`.
@@ -42,7 +41,7 @@ class JointLearner : public Learner {
   // The labels, int64 [b], of the pictures in `rows` under these weights. Called within a step, without gradients.
   virtual Tensor labels(const Tensor& rows, const Tensor& weights) const = 0;
 
-  // Every tensor that the labels of this round depend on.
+  // All tensors that determine the labels of this round.
   virtual NamedTensors label_state() const = 0;
 
   Ensemble& ensemble_;
@@ -56,7 +55,7 @@ class JointLearner : public Learner {
   Branches branches_;
 };
 
-// A parameter with these values, float [n].
+// A trainable parameter with these values, float [n].
 Tensor trained_tensor(const std::vector<float>& values, torch::Device device);
 
 class JointMethod : public LearnedMethod {
@@ -68,16 +67,16 @@ class JointMethod : public LearnedMethod {
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override;
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
                                                  const TrainingSchedule& schedule) override;
-  // Logits mixed by the learner's weights.
+  // Logits mixed with the learner's weights.
   Mixture mixture() const override;
 
-  // The learner; it sets the weights of the loss in `settings`.
+  // Creates the learner and sets the loss weights in `settings`.
   virtual std::unique_ptr<JointLearner> learner(Ensemble& ensemble, const DeviceImages& images,
                                                 const TrainingSchedule& schedule, JointSettings settings) const = 0;
 
  private:
   MethodOptions common_;
-  const JointLearner* learner_ = nullptr;  // lives while `adapt` runs
+  const JointLearner* learner_ = nullptr;  // valid while `adapt` runs
 };
 
 }  // namespace tributary

@@ -38,7 +38,7 @@ Tensor class_relation_loss(const Tensor& logits, const Tensor& weights, const Te
   const Tensor sums = members.t().matmul(weights.view({-1, 1, 1}) * logits);  // [m, K, K]: source, class, logit
   const Tensor relation = (sums / counts.clamp_min(1).unsqueeze(1)).softmax(-1).clamp(1e-8, 1);
   const Tensor logarithm = relation.log();
-  // sum_{j,l} KL(r_j || r_l) = m sum_j <r_j, ln r_j - mean_l ln r_l>: no need to form the pairs.
+  // sum_{j,l} KL(r_j || r_l) = m sum_j <r_j, ln r_j - mean_l ln r_l>, which avoids the loop over pairs.
   const Tensor divergence =
       (relation * (logarithm - logarithm.mean(0, /*keepdim=*/true))).sum(-1).sum(0) * static_cast<double>(sources);
   return (divergence * (counts > 0)).sum() / static_cast<double>(classes * sources);

@@ -18,7 +18,7 @@ Tensor generator_loss(const Tensor& generated, bool saturating) {
 }
 
 Tensor squared_distance(const std::vector<Tensor>& parameters, const std::vector<Tensor>& origin) {
-  // As one vector: a large network has more tensors than a GPU likes launches.
+  // Concatenated to one vector, because one kernel launch per tensor would be slow for a large network.
   const auto flat = [](const std::vector<Tensor>& tensors) {
     std::vector<Tensor> rows;
     for (const Tensor& tensor : tensors) rows.push_back(tensor.reshape({-1}));

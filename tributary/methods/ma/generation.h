@@ -1,8 +1,7 @@
-// The losses between a generator of labelled target samples, its discriminator and the predictor that learns from them
-// (Li et al., CVPR 2020; docs/method.md, MA).
+// The losses of the generator, the discriminator and the predictor (Li et al., CVPR 2020; docs/method.md, MA).
 //
-// Source samples with labels are gone, so labelled samples in the style of the target are made: the discriminator sees
-// to their style, the predictor to their class. What the predictor learns from them is held near the source's weights.
+// Labelled source samples are not available, so a generator makes labelled samples in the style of the target: the
+// discriminator judges their style, the predictor their class. A penalty keeps the predictor near the source's weights.
 #pragma once
 
 #include <vector>
@@ -11,18 +10,17 @@
 
 namespace tributary {
 
-// Classes drawn evenly from 0..classes-1 by standard normal numbers [n], through their distribution function: int64
-// [n].
+// Classes drawn uniformly from 0..classes-1 by applying the normal CDF to standard normal numbers [n]: int64 [n].
 Tensor classes_from_normals(const Tensor& normals, int64_t classes);
 
 // -E ln sigma(a_t) - E ln(1 - sigma(a_g)) for the discriminator's logits of real and of generated samples: [].
 Tensor discriminator_loss(const Tensor& real, const Tensor& generated);
 
-// -E ln sigma(a_g) for the discriminator's logits of generated samples, or E ln(1 - sigma(a_g)), whose gradient fades
-// where the discriminator is sure (`saturating`): [].
+// -E ln sigma(a_g) for the discriminator's logits of generated samples; if `saturating`, E ln(1 - sigma(a_g)), whose
+// gradient vanishes where the discriminator is certain: [].
 Tensor generator_loss(const Tensor& generated, bool saturating);
 
-// |theta - origin|^2, the sum over all numbers of all tensors: [].
+// |theta - origin|^2, summed over all tensors: [].
 Tensor squared_distance(const std::vector<Tensor>& parameters, const std::vector<Tensor>& origin);
 
 }  // namespace tributary

@@ -1,8 +1,9 @@
-// MA, also 3C-GAN (Li et al., CVPR 2020; docs/method.md, MA): each source by itself learns from generated samples.
+// MA, also called 3C-GAN (Li et al., CVPR 2020; docs/method.md, MA): each source learns separately from generated
+// samples.
 //
-// A generator makes target-style samples of every class, with a discriminator to judge the style and the source itself
-// to judge the class; the source learns from them, stays near its first weights, and draws its borders where the target
-// has no samples. The adapted sources' probabilities are averaged. No code of the authors is known;
+// A generator makes target-style samples of every class. A discriminator judges the style and the source itself the
+// class. The source learns from these samples, stays near its initial weights, and moves its decision boundaries to
+// where the target has no samples. The probabilities of the adapted sources are averaged. The authors released no code;
 // docs/method.md says which choices are ours.
 #include <algorithm>
 #include <optional>
@@ -20,11 +21,11 @@ struct MaOptions {
   double lambda_generated = 0.1, lambda_semantic = 0.1, lambda_weights = 1e-4;
   double lambda_clustering = -1;  // negative: 1 for photographs, 0.1 for digits
   double probe = 0.1;
-  double radius = -1;    // negative: 3.5 for pictures, a tenth of their length for features
-  int64_t warm_up = -1;  // in epochs; negative: a tenth of them, at least one
+  double radius = -1;    // negative: 3.5 for pictures, a tenth of their norm for features
+  int64_t warm_up = -1;  // in epochs; negative: a tenth of all, at least one
   bool saturating = false;
   MaFakes fakes = MaFakes::kTrain;
-  std::optional<MaDescent> descent;  // if not given: momentum for digits, Adam for photographs
+  std::optional<MaDescent> descent;  // unset: SGD for digits, Adam for photographs
   double rate_generator = 1e-4, rate_discriminator = 4e-4;
 };
 
@@ -51,9 +52,9 @@ class MaLearner : public Learner {
 class Ma : public LearnedMethod {
  public:
   Ma(const MethodOptions& common, const MaOptions& options) : common_(common), options_(options) {}
-  // It asks for gradients in its samples and one by one in its parameters.
+  // The loss needs gradients with respect to the samples and to single parameters.
   bool supports_micro_batches() const override { return false; }
-  // One of its losses is of the parameters themselves.
+  // One of its losses depends directly on the parameters.
   Division division() const override { return Division::kNone; }
 
  protected:
@@ -79,11 +80,12 @@ class Ma : public LearnedMethod {
 
  private:
   MaNumbers resolved_numbers(bool photographs, const DeviceImages& images, const TrainingSchedule& schedule) const {
-    constexpr int64_t kGenerated = 32;  // pixels a side
+    constexpr int64_t kGenerated = 32;  // pixels per side
     const bool small = images.crop() == kGenerated;
     if (options_.space == MaSpace::kImage && !small)
-      input_error("--ma-space image generates pictures of {} pixels a side, but the sources take {}; use feature",
-                  kGenerated, images.crop());
+      input_error(
+          "--ma-space image generates pictures of {0}x{0}, but the sources take {1}x{1}; use --ma-space feature",
+          kGenerated, images.crop());
     MaNumbers numbers;
     numbers.space = options_.space != MaSpace::kAuto ? options_.space : small ? MaSpace::kImage : MaSpace::kFeature;
     numbers.lambda_generated = options_.lambda_generated;
@@ -111,27 +113,29 @@ void declare_options(OptionTable& table, MaOptions& own) {
   const std::string section = "ma";
   table.choice(section, "ma_space", &own.space,
                {{"auto", MaSpace::kAuto}, {"image", MaSpace::kImage}, {"feature", MaSpace::kFeature}},
-               "what MA generates; auto: pictures of 32 x 32, features of larger ones");
+               "samples that MA generates; auto takes pictures for 32x32 sources and features for larger ones");
   table.number(section, "ma_lambda_generated", &own.lambda_generated, 0, 1e6, "weight of MA's generated samples");
   table.number(section, "ma_lambda_semantic", &own.lambda_semantic, 0, 1e6,
-               "weight of the class in the loss of MA's generator");
+               "weight of the class loss of MA's generator");
   table.number(section, "ma_lambda_weights", &own.lambda_weights, 0, 1e6,
                "weight of the squared distance to the source's weights in MA");
   table.number(section, "ma_lambda_clustering", &own.lambda_clustering, -1, 1e6,
                "weight of MA's clustering loss; -1 takes 1 for photographs and 0.1 for digits");
-  table.number(section, "ma_probe", &own.probe, 1e-4, 1e3, "length of the random probe in MA's virtual adversary");
-  table.number(section, "ma_radius", &own.radius, -1, 1e6,
-               "length of MA's virtual adversarial change, for features as a part of theirs; -1 takes 3.5 for pictures "
-               "and 0.1 for features");
+  table.number(section, "ma_probe", &own.probe, 1e-4, 1e3,
+               "norm of the random initial perturbation in MA's virtual adversarial loss");
+  table.number(
+      section, "ma_radius", &own.radius, -1, 1e6,
+      "norm of MA's virtual adversarial perturbation, for features relative to their norm; -1 takes 3.5 for pictures "
+      "and 0.1 for features");
   table.integer(section, "ma_warm_up", &own.warm_up, -1, 100000,
                 "epochs in which MA trains its generator only; -1 takes a tenth of all, at least one");
-  table.flag(section, "ma_saturating", &own.saturating, "MA's generator minimises ln(1 - D), as the paper has it");
+  table.flag(section, "ma_saturating", &own.saturating, "let MA's generator minimise ln(1 - D), as in the paper");
   table.choice(section, "ma_bn_fake", &own.fakes, {{"train", MaFakes::kTrain}, {"eval", MaFakes::kEval}},
-               "BatchNorm of generated samples in MA: as in training, or with the running statistics");
+               "BatchNorm mode for generated samples in MA: batch statistics or running statistics");
   table.choice(section, "ma_descent", &own.descent,
                {{"auto", std::nullopt}, {"sgd", MaDescent::kSgd}, {"adam", MaDescent::kAdam}},
-               "how MA's predictor is trained: with momentum or with Adam; auto: momentum for digits, which Adam leads "
-               "far from their source");
+               "optimiser of MA's predictor; auto takes SGD for digits, where Adam moves too "
+               "far from the source, and Adam for photographs");
   table.number(section, "ma_rate_generator", &own.rate_generator, 0, 10, "learning rate of MA's generator");
   table.number(section, "ma_rate_discriminator", &own.rate_discriminator, 0, 10, "learning rate of MA's discriminator");
 }
@@ -140,7 +144,7 @@ void declare_options(OptionTable& table, MaOptions& own) {
 
 MethodEntry ma_method() {
   const auto options = std::make_shared<MaOptions>();
-  return {"ma", "MA", "learns from generated target-style samples of every class, each source by itself",
+  return {"ma", "MA", "learns from generated target-style samples of every class; adapts each source separately",
           [options](OptionTable& table) { declare_options(table, *options); },
           [options](const MethodOptions& common) { return std::make_unique<Ma>(common, *options); }};
 }

@@ -80,7 +80,7 @@ void SpectralDiscriminator::add(const Tensor& weight, const Tensor& bias, const 
 }
 
 void SpectralDiscriminator::finish(torch::Device device) {
-  constexpr int kFirstIterations = 15;  // so that the first steps know the singular values, too; as PyTorch does
+  constexpr int kFirstIterations = 15;  // a good estimate of the singular values from the first step on, as in PyTorch
   for (int i = 0; i < kFirstIterations; ++i) iterate();
   const TensorList all = tensors();
   move(all.parameters, device);
@@ -121,7 +121,7 @@ void SpectralDiscriminator::iterate() {
 std::vector<Tensor> SpectralDiscriminator::weights() const {
   std::vector<Tensor> normalised;
   for (const Layer& layer : layers_) {
-    // Copies, because the next iteration moves u and v in place and gradients may be wanted later.
+    // Clone them, because the next iteration changes u and v in place and the backward pass may run later.
     const Tensor u = layer.u.clone(), v = layer.v.clone();
     normalised.push_back(layer.weight / at::dot(u, at::mv(layer.weight.flatten(1), v)));
   }

@@ -1,6 +1,6 @@
 // The generator and the discriminator of MA (docs/method.md, MA), for pictures of 32 x 32 and for features.
 //
-// Both are thrown away after the adaptation, so they have names for their tensors but no place in model files.
+// Both are discarded after the adaptation, so their tensors have names for checkpoints but are not part of model files.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace tributary {
 
-// G(y, z): a sample in the style of the target, of class y. Takes batch statistics always and keeps none.
+// G(y, z): a sample of class y in the style of the target. Always uses batch statistics and keeps no running ones.
 class ClassGenerator {
  public:
-  // Pictures, [n, 3, 32, 32] in -1..1, z of 128.
+  // Generates pictures, [n, 3, 32, 32] in -1..1, with z of width 128.
   static ClassGenerator of_pictures(int64_t classes, const Random& init, torch::Device device);
-  // Features, [n, width] and not negative, z of 256.
+  // Generates features, [n, width], non-negative, with z of width 256.
   static ClassGenerator of_features(int64_t classes, int64_t width, const Random& init, torch::Device device);
 
   // From one-hot rows [n, classes] and normal numbers [n, z_width()].
@@ -34,25 +34,25 @@ class ClassGenerator {
   int64_t z_width_;
   Tensor embedding_;  // [classes, z_width]
   std::vector<Linear> linear_;
-  std::vector<Block> blocks_;  // none where features come out
+  std::vector<Block> blocks_;  // empty if it generates features
   std::optional<Conv2d> last_;
 };
 
-// D(x): one logit, large for what looks real. Every layer's weight is divided by its largest singular value, which one
-// power iteration a step keeps track of (Miyato et al., 2018).
+// D(x): one logit, large for samples that look real. Spectral normalisation (Miyato et al., 2018): the weight of every
+// layer is divided by its largest singular value, tracked with one power iteration per step.
 class SpectralDiscriminator {
  public:
   static SpectralDiscriminator of_pictures(const Random& init, torch::Device device);
   static SpectralDiscriminator of_features(int64_t width, const Random& init, torch::Device device);
 
-  // One power iteration a layer: u and v move, in place.
+  // Runs one power iteration per layer, which updates u and v in place.
   void iterate();
-  // W / (u' W v) of every layer with a gradient in W. To be called outside of mixed precision.
+  // W / (u' W v) of every layer, with a gradient in W. Must not run under mixed precision.
   std::vector<Tensor> weights() const;
   // [n, 1] from pictures or features, with these weights.
   Tensor logit(Tensor x, const std::vector<Tensor>& weights) const;
 
-  // W and bias of the layers; u and v are the buffers.
+  // Weights and biases of the layers; u and v are buffers.
   TensorList tensors() const;
 
  private:

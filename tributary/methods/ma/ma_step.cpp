@@ -24,7 +24,7 @@ int64_t classes_of(const SourceModel& source) {
 
 LayeredSource& layers_of(SourceModel& source) {
   if (!source.layered())
-    input_error("{}: MA in the space of features needs sources of our own layers, not TorchScript", source.info().name);
+    input_error("{}: MA generates features, which TorchScript sources do not accept", source.info().name);
   return *source.layered();
 }
 
@@ -57,7 +57,7 @@ std::vector<Tensor> clones(const std::vector<Tensor>& tensors) {
   return copies;
 }
 
-// What a model keeps beside its parameters.
+// The buffers of a model.
 std::vector<Tensor> buffers_of(const SourceModel& source) {
   std::set<std::string> parameters;
   for (const NamedTensors& part :
@@ -92,7 +92,7 @@ MaStep::MaStep(SourceModel& source, const MaNumbers& numbers, const Random& init
       statistics_(buffers_of(source)),
       statistics_before_(clones(statistics_)),
       statistics_after_(clones(statistics_)) {
-  TRIBUTARY_CHECK(numbers.space != MaSpace::kAuto, "the space of samples is not resolved");
+  TRIBUTARY_CHECK(numbers.space != MaSpace::kAuto, "the sample space is not resolved");
 }
 
 std::vector<std::string> MaStep::losses() {
@@ -129,7 +129,7 @@ MaDraw MaStep::draw(int64_t count, DropoutStream& dropout_stream) const {
 Tensor MaStep::generate(const MaDraw& draw) const {
   const MixedPrecision precision(numbers_.mixed, draw.z.device());
   const Tensor made = generator_(hard_weights(draw.labels, classes_), draw.z).to(torch::kFloat32);
-  // From -1..1 to the network's own scale, which is the same for digits.
+  // From -1..1 to the network's normalised scale, which is the same for digits.
   return numbers_.space == MaSpace::kImage ? normalise((made + 1) / 2, source_.info().normalisation) : made;
 }
 
@@ -161,9 +161,9 @@ MaSlopes MaStep::discriminator_slopes(const Tensor& real, const MaDraw& draw) {
 MaSlopes MaStep::generator_slopes(const MaDraw& draw) {
   const Tensor generated = generate(draw);
   const Tensor adversarial = generator_loss(judge(generated, discriminator_.weights()), numbers_.saturating);
-  // In evaluation, so that fakes leave no trace in the running statistics.
+  // Evaluation mode, so that generated samples do not update the running statistics.
   const Tensor semantic = at::cross_entropy_loss(predict(generated, nullptr, numbers_.mixed), draw.labels);
-  // The gradient is asked for in the generator's parameters alone: predictor and discriminator get none.
+  // Only the generator's parameters get a gradient, not those of predictor and discriminator.
   return {
       at::stack({adversarial.detach(), semantic.detach()}),
       torch::autograd::grad({adversarial + numbers_.lambda_semantic * semantic}, generator_optimiser_.parameters())};
@@ -176,14 +176,14 @@ MaSlopes MaStep::predictor_slopes(const Tensor& real, const MaDraw& draw, const 
     torch::NoGradGuard no_grad;
     fakes = generate(draw);
   }
-  // Fakes first and real samples last, so that real ones have the last word in the running statistics.
+  // Generated samples first, so that the last update of the running statistics comes from real samples.
   const Tensor of_fakes = predict(fakes, numbers_.fakes == MaFakes::kTrain ? &generated : nullptr, numbers_.mixed);
   const Tensor logits = predict(real, &target, numbers_.mixed);
   {
     torch::NoGradGuard no_grad;
     assign(statistics_after_, statistics_);
   }
-  // In full precision: the probe changes a pixel by less than bfloat16 can tell.
+  // In full precision: the probe changes a pixel by less than the resolution of bfloat16.
   DropoutStream quiet = DropoutStream::quiet(real.device());
   const Tensor change = virtual_adversarial_change(real, logits, start, numbers_.adversary, [&](const Tensor& samples) {
     return predict(samples, &quiet, /*mixed=*/false);
@@ -209,7 +209,7 @@ void MaStep::step_predictor(const MaSlopes& slopes, const Tensor& rate_factor, c
     predictor_descent_.step(rate_factor);
     predictor_descent_.zero_gradients();
   }
-  // Not before the gradients are known: changing what BatchNorm was given would invalidate them.
+  // Only after the backward pass: changing the running statistics in place earlier would invalidate it.
   const Tensor on = active > 0;
   for (size_t i = 0; i < statistics_.size(); ++i)
     statistics_[i].copy_(at::where(on, statistics_after_[i], statistics_before_[i]));

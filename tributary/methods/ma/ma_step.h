@@ -1,8 +1,8 @@
 // One step of MA (Li et al., CVPR 2020; docs/method.md, MA): discriminator, generator, predictor.
 //
-// Samples are pictures of 32 x 32, or the backbone's features where pictures are larger: how the authors generated
-// pictures of 224 x 224 is not known. In the space of features generated samples train bottleneck and classifier only,
-// and the backbone is adapted by the clustering loss.
+// Samples are pictures of 32 x 32, or backbone features if the pictures are larger: the paper does not say how it
+// generates pictures of 224 x 224. In feature space, generated samples train bottleneck and classifier only, and the
+// clustering loss adapts the backbone.
 #pragma once
 
 #include "tributary/methods/ma/ma_networks.h"
@@ -14,12 +14,13 @@
 namespace tributary {
 
 enum class MaSpace { kAuto, kImage, kFeature };
-// Whether the predictor meets generated samples with batch statistics, which move the running ones, or with those.
+// BatchNorm mode of the predictor for generated samples: batch statistics, which update the running ones, or running
+// statistics.
 enum class MaFakes { kTrain, kEval };
-// How the predictor goes down its slopes.
+// The optimiser of the predictor.
 enum class MaDescent { kSgd, kAdam };
 
-// The hyper-parameters of a step, resolved for one kind of pictures.
+// The hyper-parameters of a step, with defaults resolved.
 struct MaNumbers {
   MaSpace space = MaSpace::kImage;
   double lambda_generated = 0.1, lambda_semantic = 0.1, lambda_weights = 1e-4, lambda_clustering = 0.1;
@@ -31,13 +32,13 @@ struct MaNumbers {
   bool mixed = false;
 };
 
-// What a generator starts from.
+// The input of the generator.
 struct MaDraw {
   Tensor labels;  // int64 [n]
   Tensor z;       // float [n, generator().z_width()]
 };
 
-// Losses, float [..], and the gradient of their weighted sum in every parameter of the network whose step it is.
+// Losses, float [..], and the gradient of their weighted sum for every parameter of the network that is updated.
 struct MaSlopes {
   Tensor losses;
   std::vector<Tensor> gradients;
@@ -47,34 +48,34 @@ class MaStep {
  public:
   enum Pass : size_t { kDraws, kGenerated, kTarget, kPasses };  // the dropout streams of a step
 
-  // All parameters of `source` are trained from here on.
+  // Makes all parameters of `source` trainable.
   MaStep(SourceModel& source, const MaNumbers& numbers, const Random& init);
 
   static std::vector<std::string> losses();
 
-  // All three steps for pixels [n, 3, s, s] in 0..1. With an `active` of zero, float [], the predictor stays as it is,
-  // running statistics included.
+  // Runs all three updates for pixels [n, 3, s, s] in 0..1. If `active`, float [], is zero, the predictor and its
+  // running statistics do not change.
   Tensor run(const Tensor& pixels, const Tensor& rate_factor, const Tensor& active,
              std::vector<DropoutStream>& dropout_stream);
 
-  // The parts of it. `real` is the batch in the space of samples; in that of features this is a training pass of the
-  // backbone, from which the predictor's step continues.
+  // The parts of `run`. `real` is the batch in sample space; in feature space this is a training pass of the backbone,
+  // and the predictor's step continues its graph.
   Tensor begin(const Tensor& pixels, DropoutStream& target);
   MaDraw draw(int64_t count, DropoutStream& dropout_stream) const;
-  // Moves the discriminator's singular vectors, too.
+  // Also updates the discriminator's singular vectors.
   MaSlopes discriminator_slopes(const Tensor& real, const MaDraw& draw);
   MaSlopes generator_slopes(const MaDraw& draw);
-  // `start` are normal numbers in the shape of `real`. Moves the running statistics; `step_predictor` puts them right.
+  // `start` are normal numbers in the shape of `real`. Updates the running statistics; `step_predictor` corrects them.
   MaSlopes predictor_slopes(const Tensor& real, const MaDraw& draw, const Tensor& start, DropoutStream& generated,
                             DropoutStream& target);
   void step_discriminator(const MaSlopes& slopes) { discriminator_optimiser_.step(slopes.gradients); }
   void step_generator(const MaSlopes& slopes) { generator_optimiser_.step(slopes.gradients); }
   void step_predictor(const MaSlopes& slopes, const Tensor& rate_factor, const Tensor& active);
 
-  // Generator, discriminator and what the optimisers keep.
+  // The state of generator, discriminator and optimisers.
   NamedTensors state() const;
 
-  // Samples as the predictor and the discriminator take them, float [n, ...].
+  // Samples for the predictor and the discriminator, float [n, ...].
   Tensor generate(const MaDraw& draw) const;
   const ClassGenerator& generator() const { return generator_; }
   const SpectralDiscriminator& discriminator() const { return discriminator_; }
@@ -89,9 +90,9 @@ class MaStep {
   ClassGenerator generator_;
   SpectralDiscriminator discriminator_;
   Adam generator_optimiser_, discriminator_optimiser_, predictor_optimiser_;
-  Sgd predictor_descent_;                                     // instead of Adam, where that is chosen
-  std::vector<Tensor> origin_;                                // the source's own weights
-  std::vector<Tensor> statistics_;                            // the running ones of the predictor
+  Sgd predictor_descent_;                                     // used instead of Adam with MaDescent::kSgd
+  std::vector<Tensor> origin_;                                // the source's initial weights
+  std::vector<Tensor> statistics_;                            // running statistics of the predictor
   std::vector<Tensor> statistics_before_, statistics_after_;  // before the step, and after the pass of real samples
 };
 

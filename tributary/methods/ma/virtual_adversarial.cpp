@@ -5,7 +5,7 @@
 namespace tributary {
 namespace {
 
-// A number a sample, ready to be multiplied with samples in the shape of x.
+// Reshapes one number per sample to broadcast against x.
 Tensor spread(const Tensor& numbers, const Tensor& x) {
   std::vector<int64_t> shape(static_cast<size_t>(x.dim()), 1);
   shape[0] = x.size(0);
@@ -16,7 +16,8 @@ Tensor lengths(const Tensor& x) {
   return x.flatten(1).square().sum(1).sqrt();
 }
 
-// Samples of length one; zero stays zero. Divided by the largest entry first, since squares of small gradients vanish.
+// Normalises each sample to length one; zero stays zero. Divides by the largest entry first, because squares of small
+// gradients underflow.
 Tensor unit(const Tensor& x) {
   constexpr double kSmallest = 1e-37;
   const Tensor scaled = x / spread(x.flatten(1).abs().amax(1).clamp_min(kSmallest), x);

@@ -1,9 +1,9 @@
-// NRC (Yang et al., NeurIPS 2021; docs/method.md, NRC): each source by itself, pulled towards its neighbours'
-// predictions.
+// NRC (Yang et al., NeurIPS 2021; docs/method.md, NRC): adapts each source separately by pulling predictions towards
+// those of neighbours.
 //
-// No labels are made. Every step looks up the neighbours of its pictures in a bank of the whole target set and draws
-// the predictions towards theirs, with a term that keeps the classes diverse. Nothing is frozen: the classifier moves
-// too. The adapted sources' probabilities are averaged.
+// There are no pseudo-labels. Every step looks up the neighbours of its pictures in a bank of the whole target set and
+// pulls predictions towards theirs; a further term keeps the classes diverse. Nothing is frozen: the classifier is
+// trained too. The probabilities of the adapted sources are averaged.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -19,7 +19,7 @@ namespace {
 
 enum class NrcSchedule { kOwn, kDecay, kConstant };
 
-// Zero is the benchmark's own number.
+// Zero takes the benchmark's number.
 struct NrcOptions {
   int64_t neighbours = 0, expanded = 0;
   int64_t later_neighbours = 0, later_expanded = 0;
@@ -43,7 +43,7 @@ constexpr NrcSetting kSettings[] = {
     {"digit-five", {5, 5}, {5, 5}, 1e-3, 1e-3, true, 15},
 };
 
-// By the benchmark's name, which may be followed by "/target", else by the kind of pictures.
+// Finds the settings by the benchmark's name, optionally followed by "/target", else by the kind of pictures.
 NrcSetting setting_for(const std::string& benchmark, bool photographs) {
   const std::string_view name = std::string_view(benchmark).substr(0, benchmark.find('/'));
   const auto named = [](std::string_view wanted) {
@@ -68,7 +68,7 @@ class NrcLearner : public Learner {
         optimiser_(std::move(optimiser)),
         banks_(images.size(), source.info().feature_width, static_cast<int64_t>(source.info().classes.size()),
                images.device()) {
-    // Other methods leave it frozen.
+    // Other methods freeze the classifier.
     for (NamedTensor& parameter : source_.classifier_parameters()) parameter.value.set_requires_grad(true);
   }
 
@@ -83,7 +83,7 @@ class NrcLearner : public Learner {
         {{"optimiser", optimiser_.state()}, {"banks", {{"features", banks_.features}, {"scores", banks_.scores}}}});
   }
 
-  // Fills the banks: an evaluation of augmented pictures.
+  // Fills the banks with the outputs for augmented pictures, in evaluation mode.
   void begin_round(int64_t round, const std::vector<Outputs>&) override {
     if (round != 1) return;
     torch::NoGradGuard no_grad;
@@ -100,7 +100,7 @@ class NrcLearner : public Learner {
   Tensor step(const TargetBatch& batch) override {
     const auto [phi, logits] = forward(batch.pixels, &batch.dropout_stream.front());
     const Tensor probabilities = logits.softmax(1);
-    // Written before the search, so that the batch is found as it is now.
+    // Update the banks before the search, so that it finds the batch in its current state.
     banks_.write(batch.rows, phi.detach(), probabilities.detach());
     const Neighbourhood around = find_neighbourhood(banks_.features, batch.rows, neighbours_, batch.progress, self_);
     const ReciprocityLosses losses = reciprocity_losses(banks_.scores, around, probabilities, self_);
@@ -140,7 +140,7 @@ class Nrc : public LearnedMethod {
     const NrcSetting own = setting(ensemble);
     TrainingSchedule schedule = common_.schedule(ensemble, /*own_batch=*/64, own.epochs);
     schedule.decay = own.decay;
-    // The default number, set here because the neighbours change at half of the steps.
+    // Set the default number of steps here, because the numbers of neighbours change at half of the steps.
     schedule.steps = schedule.rounds * batches_per_epoch(pictures, schedule.batch);
     return schedule;
   }
@@ -149,7 +149,7 @@ class Nrc : public LearnedMethod {
                                                  const TrainingSchedule& schedule) override {
     const NrcSetting own = setting(ensemble);
     SgdOptions sgd;
-    // The released code's decaying schedule sets the weight decay, too.
+    // The released code's decaying schedule also has its own weight decay.
     sgd.weight_decay = own.decay ? 1e-3 : 5e-4;
     std::vector<std::unique_ptr<Learner>> all;
     for (SourceModel& source : ensemble.sources) {
@@ -166,7 +166,7 @@ class Nrc : public LearnedMethod {
   }
 
  private:
-  // The benchmark's numbers, replaced by those that the user gave.
+  // The benchmark's numbers, overridden by those that the user gave.
   NrcSetting setting(const Ensemble& ensemble) const {
     NrcSetting own = setting_for(common_.benchmark, for_photographs(ensemble));
     const bool changes = own.first.near != own.later.near;
@@ -190,26 +190,27 @@ void declare(OptionTable& table, NrcOptions& options) {
   const std::string section = "nrc";
   constexpr int64_t kMost = 1000;
   table.integer(section, "nrc_neighbours", &options.neighbours, 0, kMost,
-                "neighbours that NRC looks at; 0 takes the benchmark's own, 5 where there is none");
+                "neighbours per picture in NRC; 0 takes the benchmark's number, or 5");
   table.integer(section, "nrc_expanded", &options.expanded, 0, kMost,
-                "neighbours of each neighbour; 0 takes the benchmark's own, 5 where there is none");
+                "neighbours of each neighbour; 0 takes the benchmark's number, or 5");
   table.integer(section, "nrc_later_neighbours", &options.later_neighbours, 0, kMost,
-                "neighbours in the second half of all steps; 0 takes the benchmark's own, or no change");
+                "neighbours per picture in the second half of training; 0 takes the benchmark's number, or no change");
   table.integer(section, "nrc_later_expanded", &options.later_expanded, 0, kMost,
-                "neighbours of each neighbour in the second half; 0 takes the benchmark's own, or no change");
-  table.choice(section, "nrc_schedule", &options.schedule,
-               {{"own", NrcSchedule::kOwn}, {"decay", NrcSchedule::kDecay}, {"constant", NrcSchedule::kConstant}},
-               "learning rate: (1 + 10 i/I)^-0.75 with weight decay 1e-3, constant with 5e-4, or the benchmark's own");
-  table.choice(section, "nrc_self", &options.self,
-               {{"neighbour", SelfTerm::kAsNeighbour}, {"loss", SelfTerm::kOwnLoss}},
-               "a picture's own prediction: among its neighbours' neighbours (released code), or a loss (paper)");
+                "neighbours of each neighbour in the second half; 0 takes the benchmark's number, or no change");
+  table.choice(
+      section, "nrc_schedule", &options.schedule,
+      {{"own", NrcSchedule::kOwn}, {"decay", NrcSchedule::kDecay}, {"constant", NrcSchedule::kConstant}},
+      "learning rate: (1 + 10 i/I)^-0.75 with weight decay 1e-3, constant with 5e-4, or the benchmark's choice");
+  table.choice(
+      section, "nrc_self", &options.self, {{"neighbour", SelfTerm::kAsNeighbour}, {"loss", SelfTerm::kOwnLoss}},
+      "a picture's own prediction: among its neighbours' neighbours (released code), or a separate loss (paper)");
 }
 
 }  // namespace
 
 MethodEntry nrc_method() {
   const auto options = std::make_shared<NrcOptions>();
-  return {"nrc", "NRC", "predictions drawn towards those of reciprocal neighbours, each source by itself",
+  return {"nrc", "NRC", "pulls predictions towards those of reciprocal neighbours; adapts each source separately",
           [options](OptionTable& table) { declare(table, *options); },
           [options](const MethodOptions& common) { return std::make_unique<Nrc>(common, *options); }};
 }

@@ -9,7 +9,7 @@
 namespace tributary {
 namespace {
 
-// Which of `most` ranks count, bool [most].
+// A mask of the first `count` of `most` ranks, bool [most].
 Tensor counted(int64_t most, const Tensor& count) {
   return torch::arange(most, count.options()) < count;
 }
@@ -22,7 +22,7 @@ NeighbourBanks::NeighbourBanks(int64_t pictures, int64_t width, int64_t classes,
 
 void NeighbourBanks::write(const Tensor& rows, const Tensor& fresh, const Tensor& probabilities) {
   torch::NoGradGuard no_grad;
-  constexpr double kShortest = 1e-12;  // a feature of length zero stays as it is
+  constexpr double kShortest = 1e-12;  // keeps features of length zero at zero
   const Tensor length = fresh.norm(2, /*dim=*/1, /*keepdim=*/true).clamp_min(kShortest);
   features.index_copy_(0, rows, (fresh / length).to(torch::kFloat32));
   scores.index_copy_(0, rows, probabilities.to(torch::kFloat32));
@@ -61,7 +61,7 @@ Neighbourhood find_neighbourhood(const Tensor& bank, const Tensor& rows, const N
   const Tensor reciprocal = is_self.logical_and(expanded_counts).any(2);
   found.near_weight = reciprocal.to(torch::kFloat32).clamp_min(kWeakAffinity) * near_counts;
 
-  // Not a view of the weights above: filling such a view would overwrite them with 0.1, as in a released script
+  // Do not make this a view of the weights above: filling it would overwrite them with 0.1, a bug of a released script
   // (docs/method.md, NRC).
   const Tensor allowed = self == SelfTerm::kOwnLoss ? is_self.logical_not() : at::ones_like(is_self);
   found.expanded_weight =

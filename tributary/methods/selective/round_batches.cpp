@@ -6,7 +6,7 @@
 namespace tributary {
 namespace {
 
-// The fewest pictures in a batch, as long as the set has more.
+// The smallest batch, unless the set has fewer pictures.
 int64_t least_of(const SelectiveOptions& options) {
   return std::max<int64_t>(2, std::llround(options.least_batch * static_cast<double>(options.batch)));
 }

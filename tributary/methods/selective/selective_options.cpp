@@ -66,7 +66,7 @@ void declare_labelling(OptionTable& table, SelectiveOptions& options) {
                {{"squared", PrototypeKernel::kSquared}, {"norm", PrototypeKernel::kNorm}},
                "distance to the prototypes: |d|^2/2t, or |d|/t (Q1)");
   table.number(section, "prototype_temperature", &options.prototypes.temperature, 0, kLargest,
-               "temperature t of that kernel; 0 takes its own, 10 or 1 (Q1)");
+               "temperature t of that kernel; 0 takes the kernel's default, 10 or 1 (Q1)");
   table.integer(section, "prototype_passes", &options.prototypes.passes, 1, 100, "refinements of the prototypes (Q2)");
   table.choice(section, "first_labels", &options.first_labels,
                {{"own", FirstLabels::kOwn}, {"mixture", FirstLabels::kMixture}},

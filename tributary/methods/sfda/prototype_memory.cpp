@@ -16,13 +16,13 @@ Tensor of_length_one(const Tensor& rows) {
   return rows / rows.norm(2, {1}, true).clamp_min(1e-12);
 }
 
-// For each class the picture that stands for it where it has none, int64 [K].
+// The picture that serves as prototype of each class without predictions, int64 [K].
 Tensor substitutes(const Tensor& probabilities, AbsentClass absent) {
   if (absent == AbsentClass::kMostProbable) return probabilities.argmax(0);
   return probabilities[0].argsort(/*dim=*/0, /*descending=*/true).clamp_max(probabilities.size(0) - 1);
 }
 
-// The values of a class, picked by its index in a tensor [b, K, P]: [b, P].
+// Selects the values of one class per row: [b, K, P] to [b, P].
 Tensor of_class(const Tensor& values, const Tensor& label) {
   return values.gather(1, label.view({-1, 1, 1}).expand({values.size(0), 1, values.size(2)})).squeeze(1);
 }
@@ -100,7 +100,7 @@ PrototypeLabels prototype_labels(const Tensor& features, const PrototypeMemory& 
 }
 
 Tensor memory_trust(const Tensor& done, int64_t steps) {
-  // 2 / (1 + exp(-2 x)) - 1 is tanh x, which loses no digits near 0.
+  // 2 / (1 + exp(-2 x)) - 1 equals tanh x, which is accurate near 0.
   return (done * (5.0 / static_cast<double>(std::max<int64_t>(1, steps / 2)))).tanh();
 }
 

@@ -1,46 +1,46 @@
-// A memory of certain target pictures that labels the others (Kim et al. 2020; docs/method.md, SFDA).
+// A memory of confident target pictures that labels the others (Kim et al. 2020; docs/method.md, SFDA).
 //
-// A source model is right about the target pictures it is most certain of. Their features are kept as prototypes of
-// their classes, several a class, and a picture takes the label of the class whose prototypes it resembles most. The
-// label is believed only if all prototypes of that class are nearer than any of the runner-up's. Similarity is the
-// cosine; features behind a ReLU have cosines that are all positive and close to each other, so it is computed in
-// float32.
+// A source model is mostly right about the target pictures it is most certain of. Their features serve as prototypes,
+// several per class, and a picture takes the label of the class whose prototypes are most similar. The label counts
+// only if all prototypes of that class are nearer than any of the runner-up's. Similarity is the cosine. It is computed
+// in float32, because features after a ReLU have positive cosines that are close to each other.
 #pragma once
 
 #include "tributary/base/tensor.h"
 
 namespace tributary {
 
-// -sum_k p_k ln(p_k + 1e-10) / ln K for probabilities [n, K]: [n], 0 for certainty and 1 for none.
+// -sum_k p_k ln(p_k + 1e-10) / ln K for probabilities [n, K]: [n], from 0 (certain) to 1 (uniform).
 Tensor normalised_entropy(const Tensor& probabilities);
 
-// What stands for a class that nobody is predicted to be of: the picture with the largest probability of it, or, as in
-// the released code, the picture whose number is the class of rank k in the first picture's probabilities, which is an
-// accident (docs/method.md, SFDA).
+// The prototype of a class that is never predicted: the picture with the largest probability of it. In the released
+// code it is the picture whose index is the class of rank k in the first picture's probabilities, which is a bug
+// (docs/method.md, SFDA).
 enum class AbsentClass { kMostProbable, kReleased };
 
 struct PrototypeChoice {
-  Tensor index;      // int64 [K, P] on the host, which pictures; the most certain of a class first
+  Tensor index;      // int64 [K, P] on the host, picture indices; the most certain of a class first
   double threshold;  // eta
 };
 
-// Chooses prototypes among n pictures with labels int64 [n], entropies [n] and probabilities [n, K]. Eta is the largest
-// of the classes' smallest entropies; a class keeps its pictures up to eta, at least one. P is the size of the largest
-// class, at most `most`; larger ones are cut, smaller ones repeated in order. Equal entropies go by index.
+// Chooses prototypes among n pictures with labels int64 [n], entropies [n] and probabilities [n, K]. Eta is the maximum
+// over classes of the smallest entropy; a class keeps its pictures up to eta, at least one. P is the size of the
+// largest class, at most `most`; larger classes are truncated, smaller ones repeated in order. Ties are broken by
+// index.
 PrototypeChoice choose_prototypes(const Tensor& labels, const Tensor& entropy, const Tensor& probabilities,
                                   int64_t most, AbsentClass absent = AbsentClass::kMostProbable);
 
-// The prototypes of every class. Its tensors keep their memory, so that a captured step can read them.
+// The prototypes of every class. Updated in place, so that a captured step can read them.
 struct PrototypeMemory {
-  Tensor rows;   // float [K, most, D], of length one; those from `count` on mean nothing
+  Tensor rows;   // float [K, most, D], unit rows; rows from `count` on are unused
   Tensor count;  // int64 [], P
 
   PrototypeMemory(int64_t classes, int64_t most, int64_t width, torch::Device device);
-  // Forgets everything and takes the prototypes among features [n, D] with probabilities [n, K].
+  // Replaces all prototypes by those among features [n, D] with probabilities [n, K].
   void rebuild(const Tensor& features, const Tensor& probabilities, AbsentClass absent = AbsentClass::kMostProbable);
 };
 
-// What the memory says about b pictures, without gradients.
+// The memory's answer for b pictures, without gradients.
 struct PrototypeLabels {
   Tensor similarity;  // [b, K], the mean cosine with the prototypes of each class
   Tensor label;       // int64 [b], the class of largest similarity
@@ -52,8 +52,8 @@ struct PrototypeLabels {
 // For features [b, D] and at least two classes.
 PrototypeLabels prototype_labels(const Tensor& features, const PrototypeMemory& memory);
 
-// a(s) = 2 / (1 + exp(-10 s / (S / 2))) - 1, how much the memory's labels count after s = `done` (float []) of S steps.
-// Half of S is rounded down.
+// a(s) = 2 / (1 + exp(-10 s / (S / 2))) - 1, the weight of the memory's labels after s = `done` (float []) of S steps.
+// S / 2 is rounded down.
 Tensor memory_trust(const Tensor& done, int64_t steps);
 
 struct MemoryLosses {
@@ -62,8 +62,7 @@ struct MemoryLosses {
   Tensor total;   // (1 - trust) source + trust target
 };
 
-// For logits [b, K] of the head that remembers the source and of the one that learns the target, and the source
-// model's own labels int64 [b].
+// For logits [b, K] of the source head and of the target head, and the labels of the source model, int64 [b].
 MemoryLosses memory_losses(const Tensor& source_logits, const Tensor& source_labels, const Tensor& target_logits,
                            const PrototypeLabels& target_labels, const Tensor& trust);
 

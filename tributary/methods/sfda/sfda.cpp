@@ -1,11 +1,11 @@
-// SFDA (Kim et al. 2020, "Domain adaptation without source data"; docs/method.md, SFDA): each source by itself, taught
-// first by its former self and then by the samples that it is most certain of.
+// SFDA (Kim et al. 2020, "Domain adaptation without source data"; docs/method.md, SFDA): adapts each source separately,
+// first with the labels of the source model and then with those of its most certain samples.
 //
-// Two heads share the features that are adapted. One keeps giving the labels of the source model as it came; the other
-// learns labels from a memory of certain target pictures, rebuilt every hundred steps, as far as they can be believed
-// (methods/sfda/prototype_memory.h). Trust moves from the first to the second in the first half of the steps. The
-// source model itself is the adapted backbone with the second head; bottleneck and classifier are the head. The adapted
-// sources' probabilities are averaged.
+// Two heads share the adapted features. One keeps predicting the labels of the initial source model. The other learns
+// labels from a memory of certain target pictures, rebuilt every hundred steps, if they are reliable
+// (methods/sfda/prototype_memory.h). The weight moves from the first to the second during the first half of the steps.
+// The result is the adapted backbone with the second head; a head is a bottleneck and a classifier. The probabilities
+// of the adapted sources are averaged.
 #include <algorithm>
 
 #include "tributary/base/error.h"
@@ -21,12 +21,12 @@ namespace tributary {
 namespace {
 
 struct SfdaOptions {
-  int64_t steps = 0;       // 0: those of --epochs if given, else 5000, on DomainNet 20000
-  int64_t refresh = 0;     // steps between two memories; 0: 100, on DomainNet at least an epoch
-  int64_t prototypes = 0;  // of a class, at most; 0: 100, on DomainNet 20
+  int64_t steps = 0;       // 0: from --epochs if given, else 5000, on DomainNet 20000
+  int64_t refresh = 0;     // steps between rebuilds of the memory; 0: 100, on DomainNet at least an epoch
+  int64_t prototypes = 0;  // per class, at most; 0: 100, on DomainNet 20
   AbsentClass absent = AbsentClass::kMostProbable;
-  bool memory_training = false;  // builds the memory, and compares with it, in training mode
-  bool freeze_stem = true;       // for photographs; the released code's freezing reaches only the first BatchNorm
+  bool memory_training = false;  // build and query the memory in training mode
+  bool freeze_stem = true;       // for photographs; the released code freezes only the first BatchNorm
 };
 
 // A deep copy of a source.
@@ -66,7 +66,7 @@ class SfdaLearner : public Learner {
     for (const auto part : {&SourceModel::backbone_parameters, &SourceModel::bottleneck_parameters,
                             &SourceModel::classifier_parameters}) {
       freeze((first_.*part)());
-      // Other methods leave the classifiers of their sources frozen.
+      // Other methods freeze the classifiers of their sources.
       for (NamedTensor& parameter : (source_.*part)()) parameter.value.set_requires_grad(true);
     }
     const std::vector<BatchNorm*> norms = own().network().batch_norms();
@@ -83,7 +83,7 @@ class SfdaLearner : public Learner {
   SfdaLearner& operator=(const SfdaLearner&) = delete;
 
   std::vector<std::string> losses() const override { return {"source_labels", "memory_labels", "believed"}; }
-  int64_t dropout_streams() const override { return 2; }  // the source's own pass, and the other head's
+  int64_t dropout_streams() const override { return 2; }  // the source's pass, and the second head's
   int64_t refresh_every() const override { return options_.refresh; }
   NamedTensors state() const override {
     return joined_state({{"second_head", second_head_.state()},
@@ -116,7 +116,7 @@ class SfdaLearner : public Learner {
       {
         torch::NoGradGuard no_grad;
         source_labels = first_.classify(first_.features(x)).argmax(1);
-        // Compared with the memory as that was built: dropout would hide the nearest class.
+        // Queried in the mode in which it was built: dropout would hide the nearest class.
         if (!options_.memory_training) seen = own().backbone_features(x, nullptr);
       }
       flat = own().backbone_features(x, &batch.dropout_stream[0]);
@@ -136,7 +136,7 @@ class SfdaLearner : public Learner {
  private:
   LayeredSource& own() { return *source_.layered(); }
 
-  // Unaugmented pictures, in evaluation mode.
+  // Calls `look` on batches of unaugmented pictures, in evaluation mode.
   template <typename Look>
   void evaluation_sweep(Look look) {
     const int64_t size = evaluation_batch(images_);
@@ -147,8 +147,8 @@ class SfdaLearner : public Learner {
     }
   }
 
-  // As in the released code: augmented pictures, shuffled, in whole batches, with batch statistics and dropout, so that
-  // running statistics move too.
+  // Like the released code, calls `look` on shuffled full batches of augmented pictures, with batch statistics and
+  // dropout. This also updates the running statistics.
   template <typename Look>
   void training_sweep(uint64_t number, Look look) {
     const int64_t size = std::min(schedule_.batch, images_.size());
@@ -201,19 +201,20 @@ class Sfda : public LearnedMethod {
     if (plan.options.refresh == 0)
       plan.options.refresh = is_large() ? std::max<int64_t>(100, batches(schedule, images.size())) : 100;
     if (plan.options.prototypes == 0) plan.options.prototypes = is_large() ? 20 : 100;
-    if (ensemble.classes().size() < 2) input_error("sfda compares the best class with the second; there is only one");
+    if (ensemble.classes().size() < 2) input_error("sfda needs at least 2 classes; the sources have 1");
     std::vector<std::unique_ptr<Learner>> all;
     for (SourceModel& source : ensemble.sources) {
       if (!source.layered())
-        input_error("sfda needs sources of our own layers, for the features of their backbones; {} is TorchScript",
-                    source.info().name);
+        input_error(
+            "sfda needs the backbone features of its sources, which TorchScript does not give; {} is TorchScript",
+            source.info().name);
       all.push_back(std::make_unique<SfdaLearner>(source, all.size(), images, schedule, plan));
     }
     return all;
   }
 
  private:
-  // Whole batches per epoch.
+  // Full batches per epoch.
   static int64_t batches(const TrainingSchedule& schedule, int64_t pictures) {
     return std::max<int64_t>(1, pictures / schedule.batch);
   }
@@ -228,23 +229,24 @@ class Sfda : public LearnedMethod {
 
 MethodEntry sfda_method() {
   const auto options = std::make_shared<SfdaOptions>();
-  return {"sfda", "SFDA", "labels of the source model, then of a memory of certain pictures, each source by itself",
+  return {"sfda", "SFDA",
+          "labels from the source model, then from a memory of certain pictures; adapts each source separately",
           [options](OptionTable& table) {
             table.integer("sfda", "sfda_steps", &options->steps, 0, 100000000,
-                          "steps in all; 0 takes the passes of --epochs, or else 5000, on DomainNet 20000");
+                          "number of steps; 0 takes --epochs, or else 5000, on DomainNet 20000");
             table.integer("sfda", "sfda_refresh", &options->refresh, 0, 100000000,
-                          "steps from one memory to the next; 0 takes 100, on DomainNet at least one pass");
+                          "steps between rebuilds of SFDA's memory; 0 takes 100, on DomainNet at least one epoch");
             table.integer("sfda", "sfda_prototypes", &options->prototypes, 0, 100000,
-                          "prototypes of a class, at most; 0 takes 100, on DomainNet 20");
-            table.choice("sfda", "sfda_absent", &options->absent,
-                         {{"most_probable", AbsentClass::kMostProbable}, {"released", AbsentClass::kReleased}},
-                         "the prototype of a class that is never predicted; released is the released code's accident");
-            table.flag(
-                "sfda", "sfda_memory_training", &options->memory_training,
-                "build the memory in training mode from changed pictures, and compare with it in training mode, as the "
-                "released code does");
+                          "largest number of prototypes per class; 0 takes 100, on DomainNet 20");
+            table.choice(
+                "sfda", "sfda_absent", &options->absent,
+                {{"most_probable", AbsentClass::kMostProbable}, {"released", AbsentClass::kReleased}},
+                "prototype of a class that is never predicted; released reproduces a bug of the released code");
+            table.flag("sfda", "sfda_memory_training", &options->memory_training,
+                       "build the memory from augmented pictures and query it in training mode, as the "
+                       "released code does");
             table.flag("sfda", "sfda_freeze_stem", &options->freeze_stem,
-                       "keep the running statistics of the first BatchNorm in networks for photographs");
+                       "freeze the running statistics of the first BatchNorm in networks for photographs");
           },
           [options](const MethodOptions& common) { return std::make_unique<Sfda>(common, *options); }};
 }

@@ -1,8 +1,8 @@
-// SHOT (Liang et al., ICML 2020; docs/method.md, SHOT): each source by itself, its classifier as the only memory of its
-// domain.
+// SHOT (Liang et al., ICML 2020; docs/method.md, SHOT): adapts each source separately, with a frozen classifier.
 //
-// Features move until the frozen classifier is certain about every picture and diverse about all of them, with labels
-// from class centroids to keep them from moving the wrong way. The adapted sources' probabilities are averaged.
+// Features move until the frozen classifier is certain about every picture and diverse over all of them. Pseudo-labels
+// from class centroids keep features from moving to the wrong class. The probabilities of the adapted sources are
+// averaged.
 #include "tributary/adapt/information.h"
 #include "tributary/device/accelerator.h"
 #include "tributary/methods/baselines.h"
@@ -97,7 +97,7 @@ class Shot : public LearnedMethod {
 
 MethodEntry shot_method() {
   const auto options = std::make_shared<ShotOptions>();
-  return {"shot", "SHOT", "information maximisation and centroid labels, each source by itself",
+  return {"shot", "SHOT", "information maximisation and pseudo-labels from centroids; adapts each source separately",
           [options](OptionTable& table) {
             table.number(
                 "shot", "shot_beta", &options->beta, -1, 1e6,

@@ -29,13 +29,13 @@ class SourceEnsemble : public LearnedMethod {
 
 MethodEntry source_ensemble_method() {
   const auto rule = std::make_shared<Combination>(Combination::kMeanProbability);
-  return {"source-ens", "Source-ens", "the sources as they are, their probabilities averaged",
+  return {"source-ens", "Source-ens", "averages the probabilities of the unadapted sources",
           [rule](OptionTable& table) {
             table.choice("source-ens", "ensemble_rule", rule.get(),
                          {{"mean_prob", Combination::kMeanProbability},
                           {"mean_logit", Combination::kMeanLogit},
                           {"vote", Combination::kVote}},
-                         "how the plain ensemble combines its sources");
+                         "how the source ensemble combines its sources");
           },
           [rule](const MethodOptions& common) { return std::make_unique<SourceEnsemble>(common, *rule); }};
 }
