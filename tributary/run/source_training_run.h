@@ -35,6 +35,8 @@ struct SourceTrainingRunResult {
   int64_t classes = 0;
   int64_t pictures = 0, validation_pictures = 0;
   double validation_accuracy = 0;  // in 0..1
+  int64_t micro_batch = 0;         // pictures at once after running out of GPU memory; 0: whole batches
+  int64_t gpu_peak_bytes = 0;      // peak memory of this process on the GPU; 0 on a CPU
 };
 
 class SourceTrainingRun {
@@ -51,7 +53,8 @@ class SourceTrainingRun {
   LabelledImages load(const std::string& path, const Preprocessing& preprocessing,
                       const std::vector<std::string>& classes) const;
   Split load_split(const Preprocessing& preprocessing) const;
-  double train(SourceModel& model, const Split& split);
+  // Returns the size of the micro-batches; 0: whole batches.
+  int64_t train(SourceModel& model, const Split& split, double& accuracy);
 
   SourceTrainingRunOptions options_;
   Configuration config_;
