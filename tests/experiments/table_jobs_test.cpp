@@ -98,6 +98,13 @@ TEST(KnownPeaks, AreRememberedInTheFolder) {
   EXPECT_TRUE(read_known_peaks(folder.path()).empty());
 }
 
+TEST(GpuPeakOfTraining, IsReadAsSoonAsItIsWritten) {
+  const test::TempDir folder;
+  EXPECT_EQ(gpu_peak_of_training(folder / "gpu-memory.json"), 0);
+  EXPECT_EQ(gpu_peak_of_training(folder.write("gpu-memory.json", "{\"gpu_peak_bytes\": 33}\n")), 33);
+  EXPECT_EQ(gpu_peak_of_training(folder.write("gpu-memory.json", "{\"gpu_pe")), 0);
+}
+
 TEST(GpuPeakOfMetrics, CountsFromTheFirstRoundOfTraining) {
   const test::TempDir folder;
   EXPECT_EQ(gpu_peak_of_metrics(folder / "metrics.jsonl"), 0);

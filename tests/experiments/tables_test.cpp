@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,6 +15,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/experiments/table_page.h"
+#include "tributary/run/source_training_run.h"
 
 namespace tributary {
 namespace {
@@ -151,6 +153,29 @@ TEST(Tables, RememberTheGpuMemoryOfTheirJobs) {
   ASSERT_EQ(peaks.size(), 2u);
   run_table(task, call, [](int64_t, int64_t, const std::string&) {});
   EXPECT_EQ(most, 2) << "now both adaptations run at once";
+}
+
+TEST(Tables, StartSourcesBesideOneThatHasReportedItsMemory) {
+  const test::TempDir folder;
+  TableTask task = task_in(folder);
+  task.seeds = 1;
+  task.gpu_memory = 100;
+  FakeProgram program;
+  std::atomic<int> started = 0;
+  // Every training waits for a second one to start, which needs the report of the first.
+  const auto call = [&](const Arguments& arguments) {
+    if (arguments.front() == "train") {
+      ++started;
+      const std::string file = training_memory_file(value_of(arguments, "--out"));
+      make_folder(std::filesystem::path(file).parent_path());
+      write_file_atomically(file, "{\"gpu_peak_bytes\": 40}");
+      for (int i = 0; i < 1000 && started < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      EXPECT_GE(started, 2);
+    }
+    return program(arguments);
+  };
+  run_table(task, call, [](int64_t, int64_t, const std::string&) {});
+  EXPECT_EQ(started, 3);
 }
 
 TEST(Tables, SpeakOfThePaperOnlyWhereItHasFigures) {

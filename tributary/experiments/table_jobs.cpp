@@ -150,6 +150,12 @@ void write_known_peaks(const std::string& folder, const KnownPeaks& peaks) {
   write_file_atomically(peaks_file(folder), nlohmann::json(all).dump(2) + "\n");
 }
 
+int64_t gpu_peak_of_training(const std::string& memory_file) {
+  std::ifstream file(memory_file);
+  const nlohmann::json object = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return object.is_object() ? object.value("gpu_peak_bytes", int64_t{0}) : 0;
+}
+
 int64_t gpu_peak_of_metrics(const std::string& metrics_file) {
   std::ifstream file(metrics_file);
   int64_t peak = 0;

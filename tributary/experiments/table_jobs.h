@@ -32,6 +32,8 @@ KnownPeaks read_known_peaks(const std::string& folder);
 // Adds peaks to the file.
 void write_known_peaks(const std::string& folder, const KnownPeaks& peaks);
 
+// The gpu_peak_bytes that a source training has written so far (training_memory_file); 0 if there is none yet.
+int64_t gpu_peak_of_training(const std::string& memory_file);
 // The largest gpu_peak_bytes in the metrics of a run after its first round of training; 0 if there is none yet.
 int64_t gpu_peak_of_metrics(const std::string& metrics_file);
 

@@ -10,6 +10,7 @@
 #include "tributary/base/files.h"
 #include "tributary/base/stopwatch.h"
 #include "tributary/experiments/table_jobs.h"
+#include "tributary/run/source_training_run.h"
 
 namespace tributary {
 namespace {
@@ -127,7 +128,8 @@ void train_sources(const TableTask& task, const TableCall& call, JobAdmission& a
                       if (!trained) done.text = ": trained by another process";
                       return done;
                     },
-                    [source](const std::string& why) { work_error("source {} failed: {}", source.domain, why); }});
+                    [source](const std::string& why) { work_error("source {} failed: {}", source.domain, why); },
+                    [file = training_memory_file(source.model)] { return gpu_peak_of_training(file); }});
   }
   task.barrier();  // every machine has listed the same jobs before the first is done
   run_jobs(own_jobs(task, jobs), task.jobs, admission, progress);

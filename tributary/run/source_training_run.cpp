@@ -1,6 +1,9 @@
 #include "tributary/run/source_training_run.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
+#include <utility>
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
@@ -11,6 +14,10 @@
 #include "tributary/train/memory_retry.h"
 
 namespace tributary {
+
+std::string training_memory_file(const std::string& model) {
+  return model + ".checkpoint/gpu-memory.json";
+}
 
 SourceTrainingRun::SourceTrainingRun(SourceTrainingRunOptions options, Configuration config,
                                      DistributedSession& session, RunListener& listener)
@@ -80,6 +87,12 @@ std::optional<SourceTrainingRunResult> SourceTrainingRun::run() {
                                  peak_process_memory(options_.device)};
 }
 
+void SourceTrainingRun::report_memory() {
+  if (std::exchange(memory_reported_, true)) return;
+  if (const int64_t peak = peak_process_memory(options_.device); peak > 0)
+    write_file_atomically(training_memory_file(options_.out), fmt::format("{{\"gpu_peak_bytes\": {}}}\n", peak));
+}
+
 // Trains on the first rank, writes the model and removes its checkpoints. Sets the validation accuracy.
 int64_t SourceTrainingRun::train(SourceModel& model, const Split& split, double& accuracy) {
   const NamedTensors initial = copy_of(model.state());
@@ -93,6 +106,7 @@ int64_t SourceTrainingRun::train(SourceModel& model, const Split& split, double&
     if (micro_batch > 0) checkpoints.checkpointer().rescan();
     accuracy = train_source(model, split.training, split.validation, options_.training, options_.seed, checkpointer,
                             [&](const SourceTrainingProgress& at) {
+                              if (at.accuracy >= 0) report_memory();
                               listener_.on_progress(static_cast<double>(at.step) / static_cast<double>(at.steps),
                                                     "train " + model.info().name,
                                                     at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");

@@ -39,6 +39,10 @@ struct SourceTrainingRunResult {
   int64_t gpu_peak_bytes = 0;      // peak memory of this process on the GPU; 0 on a CPU
 };
 
+// On a GPU: the file that holds gpu_peak_bytes, the peak memory of the process that trains `model`, from the first
+// validation to the end of the training. Others can start beside it as soon as they know its size.
+std::string training_memory_file(const std::string& model);
+
 class SourceTrainingRun {
  public:
   // `config` identifies the run: checkpoints of a run with another configuration are refused.
@@ -56,10 +60,13 @@ class SourceTrainingRun {
   // Returns the size of the micro-batches; 0: whole batches.
   int64_t train(SourceModel& model, const Split& split, double& accuracy);
 
+  void report_memory();  // once, after the first validation
+
   SourceTrainingRunOptions options_;
   Configuration config_;
   DistributedSession& session_;
   RunListener& listener_;
+  bool memory_reported_ = false;
 };
 
 }  // namespace tributary
