@@ -36,16 +36,16 @@ class Bench : public Command {
   std::string example() const override { return "tributary bench digits --methods shot,selective --seeds 3"; }
 
   void declare(CLI::App& app) override {
-    app.add_option(
-           "what", what_,
-           "a table: digits (drawn here), digit-five, office-31, office-home, domainnet or a TOML file with your own "
-           "domains; or speed: pictures per second in decoding, evaluation and training, and the bound of each")
+    app.add_option("what", what_,
+                   "a table: digits (drawn here), digit-five, office-31, office-home, domainnet, pacs or a TOML file "
+                   "with your own domains; or speed: pictures per second in decoding, evaluation and training, and "
+                   "the bound of each")
         ->required();
     common_.declare(table_);
     tributary::declare(table_, options_);
     cli::declare(table_, tables_);
     session_.declare(table_, DistributedSession::Work::kJobs);
-    table_.help_group("Input and output", {"data", "out", "markdown", "config", "json"});
+    table_.help_group("Input and output", {"data", "out", "source_store", "markdown", "config", "json"});
     table_.help_group("Table", {"methods", "targets", "seeds", "ablations", "sweep", "set"});
     table_.help_group("Training", {"architecture", "init", "source_epochs", "rounds", "inner_epochs", "epochs"});
     table_.help_group("Interrupted runs", {"save_every", "restart"});
@@ -64,10 +64,12 @@ class Bench : public Command {
     const torch::Device device = common_.prepare(session_);
     if (what_ != "speed") {
       session_.join(device);
+      std::optional<int64_t> gpu_memory;
+      if (device.is_cuda()) gpu_memory = free_memory(device);
       leave_process_group(device);
       run_bench_table(what_, tables_, common_,
                       {options_.architecture, table_.given("precision").value_or(""),
-                       table_.given("pictures") ? options_.pictures : 0},
+                       table_.given("pictures") ? options_.pictures : 0, gpu_memory},
                       session_.comm());
       return;
     }

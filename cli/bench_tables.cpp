@@ -17,9 +17,13 @@
 #include "tributary/methods/registry.h"
 #include "tributary/report/report_page.h"
 #include "tributary/terminal/progress.h"
+#include "tributary/train/source_training.h"
 
 namespace tributary::cli {
 namespace {
+
+// Raise it when source training gives other results with the same options, so that older sources are not taken.
+constexpr const char* kSourceFormat = "1";
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
@@ -84,15 +88,20 @@ std::vector<std::string> method_flags(const MethodEntry& entry, const BenchTable
   return flags;
 }
 
+// The name of a row. "Ours" only makes sense beside the paper's figures.
+std::string row_title(const Benchmark& benchmark, const std::string& title, const std::string& row) {
+  return row.empty() || benchmark.methods.empty() ? title : row;
+}
+
 // Every method in the order of the paper's tables, followed by its oracle if it has one.
 std::vector<TableRow> all_methods(const Benchmark& benchmark, const BenchTableOptions& options) {
   std::vector<TableRow> all;
   for (const MethodEntry& entry : registered_methods()) {
     const std::vector<std::string> flags = method_flags(entry, options);
-    all.push_back({entry.row.empty() ? entry.title : entry.row, entry.name, flags, false,
+    all.push_back({row_title(benchmark, entry.title, entry.row), entry.name, flags, false,
                    paper_of(benchmark, benchmark.methods, entry.name)});
     if (entry.oracle)
-      all.push_back({entry.oracle->row, entry.oracle->name, flags, true,
+      all.push_back({row_title(benchmark, entry.oracle->title, entry.oracle->row), entry.oracle->name, flags, true,
                      paper_of(benchmark, benchmark.methods, entry.oracle->name)});
   }
   return all;
@@ -135,7 +144,9 @@ std::vector<TableRow> method_rows(const Benchmark& benchmark, const BenchTableOp
 // The row of the paper's own method.
 TableRow own_row(const Benchmark& benchmark, const BenchTableOptions& options) {
   std::vector<TableRow> all = all_methods(benchmark, options);
-  return *find_row(all, "selective");
+  for (const MethodEntry& entry : registered_methods())
+    if (entry.is_own) return *find_row(all, entry.name);
+  input_error("no registered method has ablations");
 }
 
 // The same method with further flags.
@@ -201,7 +212,9 @@ std::vector<TableDomain> located(const Benchmark& benchmark, const std::string& 
     if (!data.missing.empty())
       input_error("{} is not complete in {}: {}; see: tributary data check {} {}", benchmark.name, root, data.missing,
                   benchmark.name, root);
-    domains.push_back({domain.name, domain.column, domain.settings, data.train, data.test});
+    SourceRecipe recipe = {{"data", data_digest(data.train)}};
+    if (data.test != data.train) recipe["validation"] = data_digest(data.test);
+    domains.push_back({domain.name, domain.column, domain.settings, data.train, data.test, std::move(recipe)});
   }
   return domains;
 }
@@ -220,6 +233,34 @@ std::vector<std::string> targets_of(const Benchmark& benchmark, const std::strin
   return targets;
 }
 
+// How the sources are trained, and what they depend on.
+void plan_sources(const Benchmark& benchmark, const BenchTableOptions& options, const CommonOptions& common,
+                  const SharedFlags& shared, TableTask& task) {
+  SourceTrainingOptions training;
+  if (!benchmark.has_test_part) training.batch = 32;
+  if (options.source_epochs > 0) training.epochs = options.source_epochs;
+  const std::string architecture = shared.architecture.empty() ? benchmark.architecture : shared.architecture;
+  const bool gpu = common.device == DeviceChoice::kCuda;
+  if (options.init.empty())
+    task.train_flags = {"--architecture", architecture};
+  else
+    task.train_flags = {"--init", options.init};
+  add_number(task.train_flags, "--batch", training.batch);
+  add_number(task.train_flags, "--epochs", training.epochs);
+
+  OptionTable table;
+  tributary::declare(table, training);
+  task.recipe = {{"format", kSourceFormat},
+                 {"benchmark", benchmark.name},
+                 {"options", table.to_toml()},
+                 {"device", gpu ? "cuda" : "cpu"}};
+  if (options.init.empty())
+    task.recipe["architecture"] = architecture;
+  else
+    task.recipe["init"] = file_digest(options.init);
+  if (!gpu) task.recipe["threads"] = std::to_string(common.threads);  // they change the order of summation
+}
+
 // The whole task except for the location of the pictures.
 TableTask plan(const Benchmark& benchmark, const BenchTableOptions& options, const CommonOptions& common,
                const SharedFlags& shared) {
@@ -228,12 +269,8 @@ TableTask plan(const Benchmark& benchmark, const BenchTableOptions& options, con
   task.rows = rows_of(benchmark, options);
   task.seeds = options.seeds;
   task.jobs = static_cast<int>(options.jobs);
-  if (options.init.empty())
-    task.train_flags = {"--architecture", shared.architecture.empty() ? benchmark.architecture : shared.architecture};
-  else
-    task.train_flags = {"--init", options.init};
-  if (!benchmark.has_test_part) task.train_flags.insert(task.train_flags.end(), {"--batch", "32"});
-  add_number(task.train_flags, "--epochs", options.source_epochs);
+  task.gpu_memory = shared.gpu_memory;
+  plan_sources(benchmark, options, common, shared, task);
   task.adapt_flags = {"--no-history"};
   for (const std::string& flag : flags_of(options.set)) task.adapt_flags.push_back(flag);
   if (!shared.precision.empty()) task.adapt_flags.insert(task.adapt_flags.end(), {"--precision", shared.precision});
@@ -245,15 +282,46 @@ TableTask plan(const Benchmark& benchmark, const BenchTableOptions& options, con
   return task;
 }
 
-const std::vector<std::pair<std::string, TableFigure>> kTables = {
-    {"accuracy in the last round, % (in brackets the paper's)", TableFigure::kLast},
-    {"in the round picked without labels", TableFigure::kPicked},
-    {"in the best round, picked with labels: not a result", TableFigure::kWithLabels}};
+std::vector<std::pair<std::string, TableFigure>> titled_tables(const TableTask& task) {
+  const std::string brackets = has_paper_figures(task) ? " (in brackets the paper's)" : "";
+  return {{"accuracy in the last round, %" + brackets, TableFigure::kLast},
+          {"in the round picked without labels", TableFigure::kPicked},
+          {"in the best round, picked with labels: not a result", TableFigure::kWithLabels}};
+}
+
+std::string notes_text(const TableTask& task, const TableResult& result) {
+  std::string text;
+  for (const std::string& note : table_notes(task, result)) text += note + "\n";
+  return text;
+}
 
 void show(const TableTask& task, const TableResult& result, bool markdown) {
-  for (const auto& [title, figure] : kTables)
+  for (const auto& [title, figure] : titled_tables(task))
     std::cout << title << "\n\n" << table_text(task, result, figure, markdown) << '\n';
+  if (const std::string notes = notes_text(task, result); !notes.empty()) std::cout << notes << '\n';
   std::cout << fmt::format("{}; {}/table.md, table.csv, table.json, report.html\n", duration(result.seconds), task.out);
+}
+
+// One line that says which sources exist already.
+std::string sources_line(const TableTask& task) {
+  const std::vector<StoredSource> sources = sources_of(task);
+  const auto found = std::count_if(sources.begin(), sources.end(), [](const auto& source) { return source.trained(); });
+  return fmt::format("sources: {} of {} found in {}{}", found, sources.size(), task.sources,
+                     found == static_cast<int64_t>(sources.size()) ? "" : ", the others are trained");
+}
+
+// Links OUT/sources/DOMAIN-seedN.safetensors to the sources of this table. A file of an earlier version stays.
+void link_sources(const TableTask& task) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;  // links are a convenience
+  fs::create_directories(task.out + "/sources", ignored);
+  for (const StoredSource& source : sources_of(task)) {
+    const fs::path link = fmt::format("{}/sources/{}-seed{}.safetensors", task.out, source.domain, source.seed);
+    if (!source.trained() || (fs::exists(link, ignored) && !fs::is_symlink(link, ignored))) continue;
+    const fs::path target = fs::relative(source.model, link.parent_path(), ignored);
+    fs::remove(link, ignored);
+    fs::create_symlink(target.empty() ? fs::absolute(source.model) : target, link, ignored);
+  }
 }
 
 }  // namespace
@@ -262,7 +330,12 @@ void declare(OptionTable& table, BenchTableOptions& options) {
   const std::string section = "table";
   table.text(section, "data", &options.data, "folder of the benchmark's data; see tributary data check")
       .metavar("FOLDER");
-  table.text(section, "out", &options.out, "folder of the trained sources and runs; by default bench/NAME")
+  table.text(section, "out", &options.out, "folder of the runs and tables; by default bench/NAME")
+      .metavar("FOLDER")
+      .transient();
+  table
+      .text(section, "source_store", &options.source_store,
+            "folder of trained sources, which tables with the same source training share; by default OUT/sources")
       .metavar("FOLDER")
       .transient();
   table
@@ -272,7 +345,8 @@ void declare(OptionTable& table, BenchTableOptions& options) {
   table.text(section, "targets", &options.targets, "columns: all, or domain names joined by commas").metavar("NAMES");
   table.integer(section, "seeds", &options.seeds, 1, 1000,
                 "repetitions; the tables then show means and standard deviations");
-  table.integer(section, "jobs", &options.jobs, 1, 256, "runs at the same time");
+  table.integer(section, "jobs", &options.jobs, 1, 256,
+                "runs at the same time; on a GPU only as many as fit into its memory");
   table.integer(section, "source_epochs", &options.source_epochs, 0, 100000,
                 "epochs of source training; 0 takes the default of tributary train");
   table.integer(section, "rounds", &options.rounds, 0, 10000, "rounds of selective; 0 takes the paper's number");
@@ -304,6 +378,7 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
     input_error("name the folder of {} with --data; {}", chosen.title, chosen.source);
   TableTask task = plan(chosen, options, common, shared);
   task.out = out;
+  task.sources = options.source_store.empty() ? out + "/sources" : options.source_store;
   if (drawn && first) draw_digits(out + "/data", shared.pictures > 0 ? shared.pictures : 1000);
   if (comm) {
     task.machine = comm->rank();
@@ -318,17 +393,21 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
   }
   if (comm) comm->barrier();
   Progress progress(std::cerr, is_terminal(), common.json || !first);
+  progress.line(sources_line(task));
   const TableResult result = run_table(task, call_program, [&](int64_t done, int64_t total, const std::string& what) {
     progress.line(fmt::format("{}/{}  {}", done, total, what));
   });
   progress.finish();
   if (!first) return;
-  write_file_atomically(out + "/table.md", table_text(task, result, TableFigure::kLast, true));
+  link_sources(task);
+  const std::string notes = notes_text(task, result);
+  write_file_atomically(out + "/table.md",
+                        table_text(task, result, TableFigure::kLast, true) + (notes.empty() ? "" : "\n" + notes));
   write_file_atomically(out + "/table.csv", table_csv(task, result));
   write_file_atomically(out + "/table.json", table_json(task, result).dump(2) + "\n");
-  write_file_atomically(
-      out + "/report.html",
-      report_page(table_page(task, result, chosen.title.empty() ? name : chosen.title, own_command(), kTables)));
+  write_file_atomically(out + "/report.html",
+                        report_page(table_page(task, result, chosen.title.empty() ? name : chosen.title, own_command(),
+                                               titled_tables(task))));
   if (common.json)
     std::cout << table_json(task, result).dump(2) << '\n';
   else

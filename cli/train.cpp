@@ -74,19 +74,21 @@ class Train : public Command {
 
  private:
   void show(const SourceTrainingRunResult& result) const {
-    if (common_.json)
-      std::cout << nlohmann::json{{"model", result.model},
-                                  {"name", result.name},
-                                  {"classes", result.classes},
-                                  {"pictures", result.pictures},
-                                  {"validation_pictures", result.validation_pictures},
-                                  {"validation_accuracy", 100 * result.validation_accuracy}}
-                       .dump(2)
-                << '\n';
-    else
-      std::cout << fmt::format("{}: {} trained on {} pictures of {} classes, {} % on {} validation pictures\n",
-                               result.model, result.architecture, thousands(result.pictures), result.classes,
-                               percent(result.validation_accuracy), thousands(result.validation_pictures));
+    if (common_.json) {
+      nlohmann::json object = {{"model", result.model},
+                               {"name", result.name},
+                               {"classes", result.classes},
+                               {"pictures", result.pictures},
+                               {"validation_pictures", result.validation_pictures},
+                               {"validation_accuracy", 100 * result.validation_accuracy}};
+      if (result.micro_batch > 0) object["pictures_at_once"] = result.micro_batch;
+      if (result.gpu_peak_bytes > 0) object["gpu_peak_bytes"] = result.gpu_peak_bytes;
+      std::cout << object.dump(2) << '\n';
+      return;
+    }
+    std::cout << fmt::format("{}: {} trained on {} pictures of {} classes, {} % on {} validation pictures\n",
+                             result.model, result.architecture, thousands(result.pictures), result.classes,
+                             percent(result.validation_accuracy), thousands(result.validation_pictures));
   }
 
   CommonOptions common_;

@@ -14,6 +14,7 @@
 #include "tests/support/tar.h"
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
+#include "tributary/benchmarks/hyper_parameters.h"
 #include "tributary/data/digits/idx.h"
 #include "tributary/data/listing.h"
 #include "tributary/data/load.h"
@@ -63,18 +64,19 @@ std::string problem_of(const std::vector<DomainCheck>& checks, size_t domain) {
 }
 
 TEST(Catalogue, HasTheDomainsOfThePaper) {
-  EXPECT_THAT(benchmark_names(), ElementsAre("digit-five", "office-31", "office-home", "domainnet"));
+  EXPECT_THAT(benchmark_names(), ElementsAre("digit-five", "office-31", "office-home", "domainnet", "pacs"));
   EXPECT_THAT(columns(benchmark("digit-five")), ElementsAre("MN", "SV", "US", "MM", "SY"));
   EXPECT_THAT(columns(benchmark("office-31")), ElementsAre("A", "W", "D"));
   EXPECT_THAT(columns(benchmark("office-home")), ElementsAre("A", "C", "R", "P"));
   EXPECT_THAT(columns(benchmark("domainnet")), ElementsAre("C", "I", "P", "Q", "R", "S"));
+  EXPECT_THAT(columns(benchmark("pacs")), ElementsAre("A", "C", "P", "S"));
   EXPECT_EQ(domain_named(benchmark("digit-five"), "MM").name, "mnist_m");
   EXPECT_EQ(domain_named(benchmark("office-home"), "real").settings, "office-home/real");
 }
 
 TEST(Catalogue, KnowsClassesAndArchitectures) {
   const std::vector<std::pair<const char*, int64_t>> classes = {
-      {"digit-five", 10}, {"office-31", 31}, {"office-home", 65}, {"domainnet", 345}};
+      {"digit-five", 10}, {"office-31", 31}, {"office-home", 65}, {"domainnet", 345}, {"pacs", 7}};
   for (const auto& [name, count] : classes) {
     const Benchmark known = benchmark(name);
     EXPECT_EQ(known.classes, count) << name;
@@ -105,6 +107,8 @@ TEST(PaperFigures, AreMissingIfThePaperHasNone) {
   EXPECT_EQ(figure("digit-five", "nrc", "mnist"), -1);
   EXPECT_EQ(figure("office-31", "nrc", "amazon"), -1);
   EXPECT_EQ(figure("office-31", "shot", "mnist"), -1);
+  EXPECT_EQ(figure("pacs", "selective", "photo"), -1);
+  EXPECT_TRUE(benchmark("pacs").methods.empty());
   EXPECT_TRUE(benchmark("office-home").ablations.empty());
   EXPECT_TRUE(benchmark("domainnet").sensitivity.empty());
 }
@@ -141,7 +145,7 @@ TEST(PaperFigures, AgreeWithThePrintedAverages) {
 TEST(Catalogue, ListsTheKnownNamesInErrors) {
   EXPECT_EQ(message_of<InputError>([] { benchmark("office31"); }),
             "unknown benchmark office31; did you mean office-31? choose one of digit-five, office-31, office-home, "
-            "domainnet, or name a .toml file");
+            "domainnet, pacs, or name a .toml file");
   EXPECT_EQ(message_of<InputError>([] { domain_named(benchmark("office-31"), "caltech"); }),
             "office-31 has no domain caltech; choose one of amazon, webcam, dslr");
 }
@@ -168,6 +172,24 @@ TEST(Locate, AcceptsAllSpellingsOfRealWorld) {
     dir.folder(spelling);
     EXPECT_EQ(locate(home, domain_named(home, "R"), dir.path()).train, dir / spelling);
   }
+}
+
+TEST(Locate, FindsPacs) {
+  const TempDir dir;
+  const Benchmark pacs = benchmark("pacs");
+  for (const char* spelling : {"art_painting", "Cartoon", "photo", "sketch"}) write_classes(dir, spelling, 7);
+  EXPECT_EQ(locate(pacs, domain_named(pacs, "A"), dir.path()).train, dir / "art_painting");
+  EXPECT_EQ(locate(pacs, domain_named(pacs, "cartoon"), dir.path()).train, dir / "Cartoon");
+  EXPECT_EQ(problem_of(check_domains(pacs, dir.path()), 3), "7 of about 3,929 pictures in " + (dir / "sketch"));
+}
+
+TEST(HyperParameters, PacsTakesThoseOfOffice31) {
+  const HyperParameters pacs = paper_hyper_parameters("pacs"), office = paper_hyper_parameters("office-31");
+  EXPECT_EQ(pacs.batch, 32);
+  EXPECT_EQ(pacs.rounds, 20);
+  EXPECT_EQ(pacs.lambda_ce, office.lambda_ce);
+  EXPECT_EQ(pacs.lambda_alpha, office.lambda_alpha);
+  EXPECT_THAT(message_of<InputError>([] { paper_hyper_parameters("vlcs"); }), HasSubstr("unknown benchmark"));
 }
 
 TEST(Locate, FindsTheListsOfDomainNet) {
@@ -424,11 +446,26 @@ TEST(OwnBenchmark, RejectsInvalidFiles) {
   EXPECT_THAT(message_of<InputError>([&] { benchmark(dir / "no.toml"); }), HasSubstr("no.toml"));
 }
 
-// The real data, if available.
-TEST(CheckDomains, FindsOffice31Complete) {
+// A folder of the real data, if available.
+std::string real_data(const char* name) {
   const char* given = std::getenv("TRIBUTARY_DATA");
-  const std::string root =
-      (given != nullptr ? fs::path(given) : fs::path(TRIBUTARY_SOURCE_DIR) / "../shared/data") / "office31";
+  return (given != nullptr ? fs::path(given) : fs::path(TRIBUTARY_SOURCE_DIR) / "../shared/data") / name;
+}
+
+TEST(CheckDomains, FindsPacsComplete) {
+  const std::string root = real_data("pacs");
+  if (!fs::is_directory(root)) GTEST_SKIP() << "skipped: no data in " << root;
+  const auto checks = check_domains(benchmark("pacs"), root);
+  const std::vector<int64_t> pictures = {2048, 2344, 1670, 3929};
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(problem_of(checks, i), "");
+    EXPECT_EQ(checks[i].train_pictures, pictures[i]);
+    EXPECT_EQ(checks[i].classes.size(), 7u);
+  }
+}
+
+TEST(CheckDomains, FindsOffice31Complete) {
+  const std::string root = real_data("office31");
   if (!fs::is_directory(root)) GTEST_SKIP() << "skipped: no data in " << root;
   const Benchmark office = benchmark("office-31");
   const auto checks = check_domains(office, root);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/support/forked_program.h"
 #include "tributary/base/files.h"
@@ -11,6 +12,7 @@ namespace tributary {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kTable =
     "bench digits --pictures 40 --methods source-ens,shot,selective:2 --targets street,postal --source-epochs 1 "
@@ -42,6 +44,44 @@ TEST(BenchJourney, SecondRunShowsTheFinishedTable) {
     EXPECT_TRUE(std::filesystem::exists(folder / ("table/" + name))) << name;
 }
 
+// The real path of every source of a run.
+std::set<std::string> sources_of_run(const test::TempDir& folder, const std::string& run) {
+  std::set<std::string> files;
+  const nlohmann::json summary = nlohmann::json::parse(read_text(folder / (run + "/summary.json")));
+  for (const nlohmann::json& source : summary.at("sources"))
+    files.insert(std::filesystem::canonical(folder / source.at("file").get<std::string>()).string());
+  return files;
+}
+
+TEST(BenchJourney, TablesShareTheirSources) {
+  const test::TempDir folder;
+  const std::string table =
+      "bench digits --pictures 30 --targets street --epochs 1 --rounds 1 --inner-epochs 1 "
+      "--threads 1 --source-store store ";
+  const test::Outcome first = test::run_program(folder, table + "--source-epochs 1 --methods shot --out one");
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("sources: 0 of 5 found in store, the others are trained"));
+  EXPECT_THAT(first.out, Not(HasSubstr("brackets")));
+
+  const test::Outcome other = test::run_program(
+      folder, table + "--source-epochs 1 --methods selective,selective-oracle --set lambda_alpha=0.7 --out two");
+  ASSERT_EQ(other.code, 0) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("sources: 5 of 5 found in store\n"));
+  EXPECT_THAT(other.err, Not(HasSubstr("source street")));
+  EXPECT_THAT(other.out, HasSubstr("Selective self-training")) << "not \"Ours\", without the paper's figures";
+  const std::set<std::string> sources = sources_of_run(folder, "one/runs/shot-street-seed0");
+  EXPECT_EQ(sources.size(), 4u);
+  EXPECT_EQ(sources_of_run(folder, "two/runs/selective-street-seed0"), sources);
+  EXPECT_EQ(sources_of_run(folder, "two/runs/selective-oracle-street-seed0"), sources);
+
+  const test::Outcome longer = test::run_program(folder, table + "--source-epochs 2 --methods source-ens --out one");
+  ASSERT_EQ(longer.code, 0) << longer.err;
+  EXPECT_THAT(longer.err, HasSubstr("sources: 0 of 5 found in store"));
+  EXPECT_THAT(longer.out, HasSubstr("the runs in one start from different sources and cannot be compared"));
+  EXPECT_THAT(read_text(folder / "one/table.md"), HasSubstr("different sources"));
+  EXPECT_THAT(read_text(folder / "one/report.html"), HasSubstr("different sources"));
+}
+
 TEST(BenchJourney, SetPassesOptionsToAdaptations) {
   const test::TempDir folder;
   const std::string table =
@@ -67,6 +107,7 @@ TEST(BenchJourney, ErrorsAreOneSentence) {
   };
   refused("bench nowhere", "nowhere");
   refused("bench office-31", "name the folder of Office-31 with --data");
+  refused("bench pacs", "name the folder of PACS with --data; get PACS at https://");
   refused("bench digits --pictures 20 --methods magic --out t", "--methods magic: choose among all, bait, sfda, shot");
   refused("bench digits --pictures 20 --methods all,ma:x --out t",
           "--methods ma:x: write a number of seeds after the colon");

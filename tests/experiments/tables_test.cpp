@@ -3,12 +3,19 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
+#include "tributary/base/files.h"
+#include "tributary/experiments/table_page.h"
+#include "tributary/run/source_training_run.h"
 
 namespace tributary {
 namespace {
@@ -39,6 +46,8 @@ struct FakeProgram {
 TableTask task_in(const test::TempDir& folder) {
   TableTask task;
   task.out = folder.path();
+  task.sources = folder / "sources";
+  task.recipe = {{"architecture", "lenet"}};
   task.domains = {{"amazon", "A", "office-31", "a-train", "a-test"},
                   {"webcam", "W", "office-31", "w-train", "w-test"},
                   {"dslr", "D", "", "d", "d"}};
@@ -53,7 +62,11 @@ TableTask task_in(const test::TempDir& folder) {
 TEST(Tables, TrainEverySourceOnceAndAdaptFromTheOthers) {
   const test::TempDir folder;
   TableTask task = task_in(folder);
-  folder.write("sources/dslr-seed1.safetensors", "exists already");
+  const StoredSource existing = sources_of(task).back();
+  EXPECT_EQ(existing.domain, "dslr");
+  EXPECT_EQ(existing.seed, 1);
+  make_folder(existing.folder);
+  write_file_atomically(existing.model, "exists already");
   FakeProgram program;
   std::set<std::string> reported;
   const TableResult result =
@@ -67,10 +80,135 @@ TEST(Tables, TrainEverySourceOnceAndAdaptFromTheOthers) {
     for (const std::string& argument : call) EXPECT_EQ(argument.find("sources/" + own), std::string::npos) << own;
   }
   EXPECT_EQ(trained, 3 * 2 - 1) << "one exists already";
+  EXPECT_EQ(result.trained_sources, 5);
+  EXPECT_EQ(result.found_sources, 1);
   EXPECT_EQ(result.cells.at("selective").at("webcam").last, (std::vector<double>{80, 82}));
   EXPECT_EQ(result.cells.at("broken").at("amazon").failure, "it broke");
   EXPECT_THAT(reported, testing::IsSupersetOf({"source webcam, seed 1", "Ours on webcam, seed 1: 82.0 %",
                                                "Broken on amazon, seed 0 failed: it broke"}));
+}
+
+// The --source arguments of an adaptation.
+std::multiset<std::string> sources_in(const Arguments& call) {
+  std::multiset<std::string> files;
+  for (size_t i = 0; i + 1 < call.size(); ++i)
+    if (call[i] == "--source") files.insert(call[i + 1]);
+  return files;
+}
+
+TEST(Tables, AllRowsOfATargetAndSeedShareTheirSources) {
+  const test::TempDir folder;
+  TableTask task = task_in(folder);
+  task.rows = {{"Ours", "selective", {"--method", "selective"}, false, {}},
+               {"Oracle", "selective-oracle", {"--method", "selective"}, true, {}},
+               {"w/o mixup", "selective-without-mixup", {"--method", "selective", "--ablations", "mixup"}, false, {}},
+               {"SHOT", "shot", {"--method", "shot", "--epochs", "3"}, false, {}}};
+  FakeProgram program;
+  run_table(task, std::ref(program), [](int64_t, int64_t, const std::string&) {});
+  std::map<std::string, std::set<std::multiset<std::string>>> used;  // by target and seed
+  for (const Arguments& call : program.calls)
+    if (call.front() == "adapt") used[value_of(call, "--target") + value_of(call, "--seed")].insert(sources_in(call));
+  EXPECT_EQ(used.size(), 4u);
+  for (const auto& [target, sources] : used) EXPECT_EQ(sources.size(), 1u) << target;
+}
+
+TEST(Tables, OtherSourceTrainingIsAnotherSource) {
+  const test::TempDir folder;
+  TableTask task = task_in(folder);
+  const std::string before = sources_of(task).front().model;
+  task.rows.pop_back();
+  task.seeds = 1;
+  EXPECT_EQ(sources_of(task).front().model, before) << "neither rows nor seeds matter";
+  task.out = folder / "other";
+  EXPECT_EQ(sources_of(task).front().model, before) << "nor the table's folder";
+  task.domains[0].recipe = {{"data", "0123"}};
+  EXPECT_NE(sources_of(task).front().model, before);
+  task.domains[0].recipe = {};
+  task.recipe["device"] = "cuda";
+  EXPECT_NE(sources_of(task).front().model, before);
+}
+
+TEST(Tables, RememberTheGpuMemoryOfTheirJobs) {
+  const test::TempDir folder;
+  TableTask task = task_in(folder);
+  task.rows.pop_back();
+  task.gpu_memory = 100;
+  std::atomic<int64_t> running = 0, most = 0;
+  FakeProgram program;
+  const auto call = [&](const Arguments& arguments) {
+    const int64_t now = ++running;
+    int64_t before = most;
+    while (before < now && !most.compare_exchange_weak(before, now)) continue;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    nlohmann::json result = program(arguments);
+    result["gpu_peak_bytes"] = arguments.front() == "train" ? 60 : 20;
+    --running;
+    return result;
+  };
+  task.targets = {"amazon"};
+  run_table(task, call, [](int64_t, int64_t, const std::string&) {});
+  EXPECT_EQ(most, 1) << "no two of 60 fit into 100; of the two adaptations, one shows the size";
+  const nlohmann::json peaks = nlohmann::json::parse(read_text(folder / "gpu-memory.json"));
+  EXPECT_THAT(peaks.dump(), testing::AllOf(testing::HasSubstr("60"), testing::HasSubstr("20")));
+  ASSERT_EQ(peaks.size(), 2u);
+  run_table(task, call, [](int64_t, int64_t, const std::string&) {});
+  EXPECT_EQ(most, 2) << "now both adaptations run at once";
+}
+
+TEST(Tables, StartSourcesBesideOneThatHasReportedItsMemory) {
+  const test::TempDir folder;
+  TableTask task = task_in(folder);
+  task.seeds = 1;
+  task.gpu_memory = 100;
+  FakeProgram program;
+  std::atomic<int> started = 0;
+  // Every training waits for a second one to start, which needs the report of the first.
+  const auto call = [&](const Arguments& arguments) {
+    if (arguments.front() == "train") {
+      ++started;
+      const std::string file = training_memory_file(value_of(arguments, "--out"));
+      make_folder(std::filesystem::path(file).parent_path());
+      write_file_atomically(file, "{\"gpu_peak_bytes\": 40}");
+      for (int i = 0; i < 1000 && started < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      EXPECT_GE(started, 2);
+    }
+    return program(arguments);
+  };
+  run_table(task, call, [](int64_t, int64_t, const std::string&) {});
+  EXPECT_EQ(started, 3);
+}
+
+TEST(Tables, SpeakOfThePaperOnlyWhereItHasFigures) {
+  const test::TempDir folder;
+  TableTask task = task_in(folder);
+  FakeProgram program;
+  const TableResult result = run_table(task, std::ref(program), [](int64_t, int64_t, const std::string&) {});
+  EXPECT_TRUE(has_paper_figures(task));
+  const std::vector<std::string> notes = table_notes(task, result);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0], testing::HasSubstr("MSFDA, CAiDA, SFDA and NRC print the best iteration, chosen with labels"));
+  EXPECT_EQ(table_page(task, result, "x", "bench", {}).at("notes"), nlohmann::json(notes));
+  for (TableRow& row : task.rows) row.paper.clear();
+  EXPECT_FALSE(has_paper_figures(task));
+  EXPECT_TRUE(table_notes(task, result).empty());
+  EXPECT_THAT(table_text(task, result, TableFigure::kLast, true), testing::Not(testing::HasSubstr("(")));
+}
+
+TEST(Tables, SayWhenRunsStartFromDifferentSources) {
+  const test::TempDir folder;
+  TableTask task = task_in(folder);
+  task.rows.pop_back();
+  for (const std::string run : {"shot-amazon-seed0", "nrc-amazon-seed0"}) {
+    const std::string file =
+        run.starts_with("shot") ? "s/dslr-seed0-aa/model.safetensors" : "s/dslr-seed0-bb/model.safetensors";
+    folder.write("runs/" + run + "/summary.json", nlohmann::json{{"sources", {{{"file", file}}}}}.dump());
+    folder.write("runs/" + run + "/DONE", "");
+  }
+  FakeProgram program;
+  const TableResult result = run_table(task, std::ref(program), [](int64_t, int64_t, const std::string&) {});
+  ASSERT_EQ(result.mixed.size(), 1u);
+  EXPECT_THAT(table_notes(task, result).back(), testing::HasSubstr("start from different sources"));
+  EXPECT_THAT(table_json(task, result).at("notes").dump(), testing::HasSubstr("shot from aa; nrc from bb"));
 }
 
 TEST(Tables, RetryJobsThatRanOutOfMemory) {

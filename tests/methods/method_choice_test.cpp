@@ -29,6 +29,7 @@ TEST(Registry, HasEveryMethodOnceAndOursLast) {
   const MethodEntry ours = registered_methods().back();
   EXPECT_EQ(ours.name, "selective");
   EXPECT_EQ(ours.oracle->name, "selective-oracle");
+  for (const MethodEntry& entry : registered_methods()) EXPECT_EQ(entry.is_own, entry.name == ours.name) << entry.name;
 }
 
 TEST(MethodChoice, PassesOnCommonOptionsOnlyIfTheyAreGiven) {

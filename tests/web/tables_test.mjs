@@ -95,6 +95,8 @@ readerTests('tables', ({look}) => {
       assert.equal(await page.locator('table.benchmark').count(), 2);
       assert.equal(await page.locator('table.benchmark').first().locator('tbody tr').count(), 9);
       assert.match(await page.locator('table.benchmark').first().textContent(), /paper \d/);
+      assert.match(await page.locator('#table-1 .note').textContent(), /chosen with labels/);
+      assert.equal(await page.locator('#table-2 .note').count(), 0);
       assert.equal(await page.locator('table.benchmark').first().locator('strong').count(), 6);
       const bars = () =>
         page.evaluate(() =>

@@ -149,8 +149,23 @@ Benchmark domainnet() {
   return b;
 }
 
+// Not in the paper, so it has none of its accuracies.
+Benchmark pacs() {
+  Benchmark b{"pacs", "PACS", "resnet50", Layout::kClassFolders, 7};
+  b.source =
+      "get PACS at https://dali-dl.github.io/project_iccv2017.html and unpack it to DOMAIN/CLASS/, the domains being "
+      "art_painting, cartoon, photo and sketch";
+  b.domains = {
+      {"art_painting", "A", {"artpainting", "art"}, "pacs", 2048},
+      {"cartoon", "C", {"cartoon"}, "pacs", 2344},
+      {"photo", "P", {"photo"}, "pacs", 1670},
+      {"sketch", "S", {"sketch"}, "pacs", 3929},
+  };
+  return b;
+}
+
 std::vector<Benchmark> all_benchmarks() {
-  return {digit_five(), office_31(), office_home(), domainnet()};
+  return {digit_five(), office_31(), office_home(), domainnet(), pacs()};
 }
 
 // A benchmark file, for error messages and relative paths.

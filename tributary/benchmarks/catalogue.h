@@ -43,11 +43,12 @@ struct Benchmark {
   std::string title;  // "Office-31"
   std::string architecture;
   Layout layout = Layout::kPaths;
-  int64_t classes = 0;                  // 0: any
-  bool has_test_part = false;           // otherwise, accuracies are on the pictures adapted to
-  std::string source{};                 // how to get it, with the URL; a clause for error messages
-  std::vector<Domain> domains{};        // in the paper's order
-  std::vector<PaperRow> methods{};      // in the paper's order; the paper has no NRC for digits and Office-31
+  int64_t classes = 0;            // 0: any
+  bool has_test_part = false;     // otherwise, accuracies are on the pictures adapted to
+  std::string source{};           // how to get it, with the URL; a clause for error messages
+  std::vector<Domain> domains{};  // in the paper's order
+  // In the paper's order. The paper has no NRC for digits and Office-31, and no PACS.
+  std::vector<PaperRow> methods{};
   std::vector<PaperRow> ablations{};    // empty if the paper has none
   std::vector<PaperRow> sensitivity{};  // to lambda_alpha; empty if the paper has none
 };

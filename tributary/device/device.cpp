@@ -10,6 +10,7 @@
 
 #ifdef TRIBUTARY_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime_api.h>
 #endif
 
@@ -47,6 +48,7 @@ void release_cached_memory(torch::Device device) {
 
 int64_t free_memory(torch::Device device) {
   if (device.is_cpu()) return std::numeric_limits<int64_t>::max();
+  const c10::cuda::CUDAGuard guard(device);  // cudaMemGetInfo asks the current device
   size_t free = 0, total = 0;
   cudaMemGetInfo(&free, &total);
   return static_cast<int64_t>(free);
@@ -68,6 +70,12 @@ int64_t peak_memory(torch::Device) {
   return 0;
 }
 #endif
+
+int64_t peak_process_memory(torch::Device device) {
+  constexpr int64_t kContext = int64_t{1} << 30;  // of the CUDA context and the kernels of cuDNN and cuBLAS, about
+  const int64_t reserved = peak_memory(device);
+  return reserved > 0 ? reserved + kContext : 0;
+}
 
 int set_threads(int threads) {
   // Torch counts physical cores only; on small machines hyper-threads help.

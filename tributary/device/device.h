@@ -25,6 +25,10 @@ int64_t free_memory(torch::Device device);
 // Peak number of bytes that the caching allocator reserved on the GPU; 0 on a CPU.
 int64_t peak_memory(torch::Device device);
 
+// Peak number of bytes that this process took on the GPU: those of the caching allocator and 1 GiB for the CUDA
+// context; 0 on a CPU.
+int64_t peak_process_memory(torch::Device device);
+
 // Sets the number of threads for tensor operations on the CPU; 0 chooses one for this machine. Returns the number in
 // use. It is part of a run's configuration, because it affects the order of summation.
 int set_threads(int threads);

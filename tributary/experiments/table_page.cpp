@@ -37,7 +37,8 @@ nlohmann::json table_page(const TableTask& task, const TableResult& result, cons
                          {"command", command},
                          {"versions", versions()},
                          {"columns", nlohmann::json::array()},
-                         {"tables", nlohmann::json::array()}};
+                         {"tables", nlohmann::json::array()},
+                         {"notes", table_notes(task, result)}};
   for (const std::string& target : task.targets)
     for (const TableDomain& domain : task.domains)
       if (domain.name == target) data["columns"].push_back(domain.column);

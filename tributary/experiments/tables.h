@@ -1,7 +1,8 @@
 // Reproduces the paper's tables: trains the sources and adapts with every row's method to every target with every seed.
 //
 // Each job runs the program itself as a child process, several in parallel, and leaves a model file or run folder.
-// Finished jobs are not repeated, so an interrupted table resumes where it stopped.
+// Finished jobs are not repeated, so an interrupted table resumes where it stopped. Sources are shared between tables
+// (source_store.h).
 #pragma once
 
 #include <functional>
@@ -11,12 +12,15 @@
 #include <string>
 #include <vector>
 
+#include "tributary/experiments/source_store.h"
+
 namespace tributary {
 
 struct TableDomain {
   std::string name, column;  // in file names; in the table
   std::string settings;      // value of `adapt --benchmark`; empty: none
   std::string train, test;   // labelled pictures for training and adaptation, and for the reported accuracy
+  SourceRecipe recipe = {};  // what the domain's source depends on beyond TableTask::recipe, as its pictures
 };
 
 // A row of the table: one method.
@@ -30,13 +34,16 @@ struct TableRow {
 };
 
 struct TableTask {
-  std::string out;  // folder for models and runs
+  std::string out;      // folder of the runs
+  std::string sources;  // store of the trained sources
+  SourceRecipe recipe;  // what all sources depend on beyond domain and seed
   std::vector<TableDomain> domains;
   std::vector<std::string> targets;  // names of domains
   std::vector<TableRow> rows;
-  int64_t seeds = 1;     // per row, unless it sets its own
-  int jobs = 1;          // parallel processes
-  bool restart = false;  // repeat finished jobs
+  int64_t seeds = 1;                  // per row, unless it sets its own
+  int jobs = 1;                       // parallel processes
+  std::optional<int64_t> gpu_memory;  // free bytes before the first job; nothing on a CPU
+  bool restart = false;               // repeat finished adaptations; sources are shared, so they are never repeated
   std::vector<std::string> train_flags, adapt_flags, common_flags;
   // If several machines share the work in one folder, this one does every `machines`-th job, starting at `machine`, and
   // waits for the others with `barrier`. Machine 0 then collects the results.
@@ -55,7 +62,12 @@ struct TableCell {
 struct TableResult {
   std::map<std::string, std::map<std::string, TableCell>> cells;  // by row key and target
   double seconds = 0;
+  int64_t found_sources = 0, trained_sources = 0;
+  std::vector<MixedSources> mixed;  // if runs in the table's folder start from different sources
 };
+
+// The sources of all seeds of a table: of seed 0 in the order of the domains, then of seed 1 and so on.
+std::vector<StoredSource> sources_of(const TableTask& task);
 
 // Runs a command of the program and returns its JSON output; throws if it fails.
 using TableCall = std::function<nlohmann::json(const std::vector<std::string>& arguments)>;
@@ -76,6 +88,10 @@ struct TableCellFigure {
 // The cells of a row: one per target, and the mean over them.
 std::vector<TableCellFigure> row_figures(const TableTask& task, const TableResult& result, const TableRow& row,
                                          TableFigure figure);
+// Whether the table shows figures of the paper.
+bool has_paper_figures(const TableTask& task);
+// What a reader must know to compare the figures: how the paper's were chosen, and rows from different sources.
+std::vector<std::string> table_notes(const TableTask& task, const TableResult& result);
 // A table of mean and standard deviation per row and target, with the paper's value in brackets.
 std::string table_text(const TableTask& task, const TableResult& result, TableFigure figure, bool markdown);
 std::string table_csv(const TableTask& task, const TableResult& result);

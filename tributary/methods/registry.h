@@ -36,6 +36,8 @@ struct MethodEntry {
   std::function<std::unique_ptr<Method>(const MethodOptions&)> make;
 
   std::string row = {};  // in the paper's tables; empty: the title
+  // The paper's own method: tables of ablations and sweeps vary it.
+  bool is_own = false;
   // Options that set how long the method trains.
   std::vector<std::string> length_options = {"epochs"};
   // Applies the presets that the options name, to the method's own and the common options, before other values are

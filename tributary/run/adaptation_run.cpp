@@ -5,6 +5,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
+#include "tributary/device/device.h"
 #include "tributary/model_io/model_file.h"
 #include "tributary/run/predictions.h"
 #include "tributary/train/memory_retry.h"
@@ -131,7 +132,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   session_.shard(ensemble, method->division());
 
   const std::unique_ptr<Observer> shown = listener_.make_observer();
-  MetricsObserver metrics(folder);
+  MetricsObserver metrics(folder, options_.device);
   RunRecord record;
   LabelFreePick pick;
   std::optional<AccuracyObserver> accuracy;
@@ -157,6 +158,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
                                          record.last().logits, PredictionFormat::kCsv));
   nlohmann::json summary = summary_of(record);
   if (micro_batch > 0) summary["pictures_at_once"] = micro_batch;
+  if (const int64_t peak = peak_process_memory(options_.device); peak > 0) summary["gpu_peak_bytes"] = peak;
   if (accuracy) summary["accuracy"] = accuracies(*accuracy, pick.round());
   if (const auto signs = record.signs_of_collapse(); !signs.empty()) {
     Ensemble unadapted = load_unadapted();

@@ -9,6 +9,7 @@
 #include "tributary/adapt/information.h"
 #include "tributary/artefacts/round_scalars.h"
 #include "tributary/base/text.h"
+#include "tributary/device/device.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/terminal/sparkline.h"
 #include "tributary/train/evaluate.h"
@@ -91,7 +92,9 @@ nlohmann::json round_metrics(const RoundEvent& event) {
 }
 
 void MetricsObserver::on_round(const RoundEvent& event) {
-  folder_.add_metrics(round_metrics(event));
+  nlohmann::json metrics = round_metrics(event);
+  if (const int64_t peak = peak_process_memory(device_); peak > 0) metrics["gpu_peak_bytes"] = peak;
+  folder_.add_metrics(metrics);
 }
 
 AccuracyObserver::AccuracyObserver(const LabelledImages& test, torch::Device device)

@@ -37,11 +37,13 @@ nlohmann::json round_metrics(const RoundEvent& event);
 
 class MetricsObserver : public Observer {
  public:
-  explicit MetricsObserver(RunFolder& folder) : folder_(folder) {}
+  // On a GPU the metrics also hold the peak memory of this process.
+  explicit MetricsObserver(RunFolder& folder, torch::Device device = torch::kCPU) : folder_(folder), device_(device) {}
   void on_round(const RoundEvent& event) override;
 
  private:
   RunFolder& folder_;
+  torch::Device device_;
 };
 
 // Records the accuracy on a labelled set, which the method never sees. The accuracy of the last round is the result.

@@ -1,15 +1,23 @@
 #include "tributary/run/source_training_run.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
+#include <utility>
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
+#include "tributary/device/device.h"
 #include "tributary/model_io/model_file.h"
 #include "tributary/run/models.h"
 #include "tributary/train/memory_retry.h"
 
 namespace tributary {
+
+std::string training_memory_file(const std::string& model) {
+  return model + ".checkpoint/gpu-memory.json";
+}
 
 SourceTrainingRun::SourceTrainingRun(SourceTrainingRunOptions options, Configuration config,
                                      DistributedSession& session, RunListener& listener)
@@ -66,29 +74,39 @@ std::optional<SourceTrainingRunResult> SourceTrainingRun::run() {
     train_source(model, split.training, split.validation, options_.training, options_.seed, checkpointer);
     return std::nullopt;
   }
-  const double accuracy = train(model, split);
+  double accuracy = 0;
+  const int64_t micro_batch = train(model, split, accuracy);
   return SourceTrainingRunResult{options_.out,
                                  info.name,
                                  info.architecture,
                                  static_cast<int64_t>(info.classes.size()),
                                  split.training.images.size(),
                                  split.validation.images.size(),
-                                 accuracy};
+                                 accuracy,
+                                 micro_batch,
+                                 peak_process_memory(options_.device)};
 }
 
-// Trains on the first rank, writes the model and removes its checkpoints. Returns the validation accuracy.
-double SourceTrainingRun::train(SourceModel& model, const Split& split) {
+void SourceTrainingRun::report_memory() {
+  if (std::exchange(memory_reported_, true)) return;
+  if (const int64_t peak = peak_process_memory(options_.device); peak > 0)
+    write_file_atomically(training_memory_file(options_.out), fmt::format("{{\"gpu_peak_bytes\": {}}}\n", peak));
+}
+
+// Trains on the first rank, writes the model and removes its checkpoints. Sets the validation accuracy.
+int64_t SourceTrainingRun::train(SourceModel& model, const Split& split, double& accuracy) {
   const NamedTensors initial = copy_of(model.state());
   make_folder(std::filesystem::absolute(options_.out).parent_path().string());
   FileCheckpoints checkpoints(options_.out, config_, options_.checkpoints);
   Checkpointer& checkpointer = session_.checkpointer(&checkpoints.checkpointer(), options_.checkpoints);
-  double accuracy = 0;
+  int64_t taken = 0;
   const auto attempt = [&](int64_t micro_batch) {
     model.restore(initial);
     set_micro_batch(model, micro_batch);
     if (micro_batch > 0) checkpoints.checkpointer().rescan();
     accuracy = train_source(model, split.training, split.validation, options_.training, options_.seed, checkpointer,
                             [&](const SourceTrainingProgress& at) {
+                              if (at.accuracy >= 0) report_memory();
                               listener_.on_progress(static_cast<double>(at.step) / static_cast<double>(at.steps),
                                                     "train " + model.info().name,
                                                     at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
@@ -97,12 +115,12 @@ double SourceTrainingRun::train(SourceModel& model, const Split& split) {
   if (session_.comm())
     attempt(/*micro_batch=*/0);
   else
-    retry_with_micro_batches(options_.training.batch, options_.device, attempt,
-                             [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
+    taken = retry_with_micro_batches(options_.training.batch, options_.device, attempt,
+                                     [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
   listener_.on_trained();
   save_source(options_.out, model);
   checkpoints.finish();
-  return accuracy;
+  return taken;
 }
 
 }  // namespace tributary

@@ -35,7 +35,13 @@ struct SourceTrainingRunResult {
   int64_t classes = 0;
   int64_t pictures = 0, validation_pictures = 0;
   double validation_accuracy = 0;  // in 0..1
+  int64_t micro_batch = 0;         // pictures at once after running out of GPU memory; 0: whole batches
+  int64_t gpu_peak_bytes = 0;      // peak memory of this process on the GPU; 0 on a CPU
 };
+
+// On a GPU: the file that holds gpu_peak_bytes, the peak memory of the process that trains `model`, from the first
+// validation to the end of the training. Others can start beside it as soon as they know its size.
+std::string training_memory_file(const std::string& model);
 
 class SourceTrainingRun {
  public:
@@ -51,12 +57,16 @@ class SourceTrainingRun {
   LabelledImages load(const std::string& path, const Preprocessing& preprocessing,
                       const std::vector<std::string>& classes) const;
   Split load_split(const Preprocessing& preprocessing) const;
-  double train(SourceModel& model, const Split& split);
+  // Returns the size of the micro-batches; 0: whole batches.
+  int64_t train(SourceModel& model, const Split& split, double& accuracy);
+
+  void report_memory();  // once, after the first validation
 
   SourceTrainingRunOptions options_;
   Configuration config_;
   DistributedSession& session_;
   RunListener& listener_;
+  bool memory_reported_ = false;
 };
 
 }  // namespace tributary

@@ -25,7 +25,7 @@ export function benchmarkHeader(benchmark) {
       element(
         'p',
         {class: 'lead'},
-        `${counted(methods.size, 'method')} on ${counted(targets, 'target')}, with the paper’s results if available.`,
+        `${counted(methods.size, 'method')} on ${counted(targets, 'target')}${benchmark.tables.some(hasPaper) ? ', with the paper’s results' : ''}.`,
       ),
       element('p', {class: 'created'}, benchmark.created),
     ),
@@ -42,9 +42,15 @@ export function benchmarkSections(benchmark) {
       sentenceCase(table.title),
       null,
       tableBox(benchmark, table),
+      ...(index === 0 ? (benchmark.notes ?? []).map((note) => element('p', {class: 'small note'}, note)) : []),
       bars(benchmark, table, index),
     ),
   );
+}
+
+/** @param {BenchmarkTable} table */
+function hasPaper(table) {
+  return table.rows.some((row) => row.cells.some((cell) => typeof cell?.paper === 'number'));
 }
 
 /** @param {string} title */
@@ -60,7 +66,7 @@ function tableBox(benchmark, table) {
   const best = benchmark.columns.map((_, column) =>
     Math.max(...table.rows.map((row) => row.cells[column]?.mean ?? -Infinity)),
   );
-  const paper = table.rows.some((row) => row.cells.some((cell) => typeof cell?.paper === 'number'));
+  const paper = hasPaper(table);
   const deviation = table.rows.some((row) => row.cells.some((cell) => typeof cell?.deviation === 'number'));
   const body = table.rows.map((row) =>
     element(
@@ -80,7 +86,7 @@ function tableBox(benchmark, table) {
   const legend = [
     'Bold: our best result per column.',
     deviation ? '±: standard deviation over seeds.' : '',
-    paper ? 'Small: the paper’s result.' : 'The paper has no results for this table.',
+    paper ? 'Small: the paper’s result.' : '',
   ];
   return element(
     'div',

@@ -29,7 +29,6 @@ export function benchmarkSetupSection(benchmark) {
     null,
     ...commandBox(benchmark.command),
     versionsList(benchmark.versions),
-    ...notesList(benchmark.notes ?? []),
   );
 }
 
