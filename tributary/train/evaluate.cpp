@@ -16,6 +16,29 @@ int64_t evaluation_batch(const DeviceImages& images) {
   return std::clamp<int64_t>((1 << 22) / pixels, 256, 4096);
 }
 
+namespace {
+
+// Collects the outputs of several sources batch by batch.
+class OutputCollection {
+ public:
+  OutputCollection(std::span<SourceModel> sources, const DeviceImages& images, bool keep_features = true);
+
+  // The rows among the next `total` pictures that this process passes: all, unless ranks divide them.
+  Shard own_rows(int64_t total) const;
+  // Passes this process's rows of the next `total` pictures, normalised for every source (see `views`).
+  void add(const std::vector<Tensor>& x, int64_t total);
+  // The outputs for the whole set, once all batches were added.
+  std::vector<Outputs> all() const;
+
+ private:
+  std::span<SourceModel> sources_;
+  Communicator* comm_;
+  bool by_sources_ = false;
+  FeatureKind kind_;
+  std::vector<FeatureStorage> features_;  // per source; empty if not kept
+  std::vector<std::vector<Tensor>> logits_;
+};
+
 OutputCollection::OutputCollection(std::span<SourceModel> sources, const DeviceImages& images, bool keep_features)
     : sources_(sources), comm_(sources.front().sharding().comm), logits_(sources.size()) {
   int64_t joint_width = 0;
@@ -60,8 +83,6 @@ std::vector<Outputs> OutputCollection::all() const {
                        /*in_blocks=*/kind_ != FeatureKind::kFloat});
   return outputs;
 }
-
-namespace {
 
 std::vector<Outputs> pass_over(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision,
                                bool keep_features, double* waited = nullptr) {
@@ -108,6 +129,23 @@ std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages
 
 Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision) {
   return evaluate({&source, 1}, images, mixed_precision).front();
+}
+
+std::vector<Outputs> evaluate_augmented(std::span<SourceModel> sources, const DeviceImages& images,
+                                        const Augmentation& augmentation,
+                                        const std::function<Random(int64_t begin)>& random_of, bool mixed_precision) {
+  torch::NoGradGuard no_grad;
+  const MixedPrecision precision(mixed_precision, images.device());
+  OutputCollection outputs(sources, images);
+  const int64_t batch = evaluation_batch(images);
+  for (int64_t begin = 0; begin < images.size(); begin += batch) {
+    const int64_t end = std::min(begin + batch, images.size());
+    const NoAlgorithmSearch quick(end - begin != batch);
+    const Tensor pixels = images.augmented(torch::arange(begin, end), augmentation, random_of(begin));
+    const Shard own = outputs.own_rows(end - begin);
+    outputs.add(views(pixels.narrow(0, own.begin, own.count()), sources), end - begin);
+  }
+  return outputs.all();
 }
 
 Tensor evaluate_logits(Ensemble& ensemble, const DeviceImages& images) {

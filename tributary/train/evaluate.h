@@ -1,6 +1,7 @@
 // One pass over a whole set, in evaluation mode: features and logits together.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -31,25 +32,10 @@ Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_pre
 // The logits of every source, [m, n, K]. Features are not kept.
 Tensor evaluate_logits(Ensemble& ensemble, const DeviceImages& images);
 
-// Collects the outputs of several sources batch by batch; the passes above are made of it.
-class OutputCollection {
- public:
-  OutputCollection(std::span<SourceModel> sources, const DeviceImages& images, bool keep_features = true);
-
-  // The rows among the next `total` pictures that this process passes: all, unless ranks divide them.
-  Shard own_rows(int64_t total) const;
-  // Passes this process's rows of the next `total` pictures, normalised for every source (see `views`).
-  void add(const std::vector<Tensor>& x, int64_t total);
-  // The outputs for the whole set, once all batches were added.
-  std::vector<Outputs> all() const;
-
- private:
-  std::span<SourceModel> sources_;
-  Communicator* comm_;
-  bool by_sources_ = false;
-  FeatureKind kind_;
-  std::vector<FeatureStorage> features_;  // per source; empty if not kept
-  std::vector<std::vector<Tensor>> logits_;
-};
+// The outputs for augmented pictures, in evaluation mode. `random_of(begin)` is the stream of the batch that begins
+// with row `begin`.
+std::vector<Outputs> evaluate_augmented(std::span<SourceModel> sources, const DeviceImages& images,
+                                        const Augmentation& augmentation,
+                                        const std::function<Random(int64_t begin)>& random_of, bool mixed_precision);
 
 }  // namespace tributary

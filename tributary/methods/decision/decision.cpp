@@ -7,8 +7,6 @@
 // that labels follow the weights.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "tributary/adapt/feature_rows.h"
 #include "tributary/methods/baselines.h"
 #include "tributary/methods/decision/source_centroids.h"
@@ -54,10 +52,10 @@ class DecisionLearner : public JointLearner {
 
   void begin_round(int64_t round, const std::vector<Outputs>& target) override {
     torch::NoGradGuard no_grad;
-    const std::vector<Outputs> changed = own_pass_ ? changed_outputs(round) : target;
-    for (size_t j = 0; j < changed.size(); ++j) {
-      const Tensor& features = changed[j].features;
-      if (changed[j].in_blocks)
+    const std::vector<Outputs> outputs = own_pass_ ? augmented_outputs(round) : target;
+    for (size_t j = 0; j < outputs.size(); ++j) {
+      const Tensor& features = outputs[j].features;
+      if (outputs[j].in_blocks)
         for_row_blocks(features.size(0), features.size(1), [&](int64_t begin, int64_t end) {
           rows_[j]
               .slice(0, begin, end)
@@ -65,7 +63,7 @@ class DecisionLearner : public JointLearner {
         });
       else
         rows_[j].copy_(with_one_normalised(features));
-      centroids_[j].copy_(source_centroids(rows_[j], changed[j].logits.softmax(1), options_.empty));
+      centroids_[j].copy_(source_centroids(rows_[j], outputs[j].logits.softmax(1), options_.empty));
     }
   }
 
@@ -87,21 +85,12 @@ class DecisionLearner : public JointLearner {
  private:
   // Outputs of the sources, in evaluation mode, for augmented pictures: the released code uses its training loader
   // here, unlike SHOT.
-  std::vector<Outputs> changed_outputs(int64_t round) {
-    const MixedPrecision precision(settings_.mixed, images_.device());
-    OutputCollection outputs(ensemble_.sources, images_);
-    const int64_t batch = evaluation_batch(images_);
-    for (int64_t begin = 0; begin < images_.size(); begin += batch) {
-      const int64_t end = std::min(begin + batch, images_.size());
-      const NoAlgorithmSearch quick(end - begin != batch);
-      // A path of three numbers cannot collide with those of steps, which have two.
-      const Random random(schedule_.seed, Purpose::kAugment,
-                          {0, static_cast<uint64_t>(round), static_cast<uint64_t>(begin)});
-      const Tensor pixels = images_.augmented(torch::arange(begin, end), schedule_.augmentation, random);
-      const Shard own = outputs.own_rows(end - begin);
-      outputs.add(views(pixels.narrow(0, own.begin, own.count()), ensemble_.sources), end - begin);
-    }
-    return outputs.all();
+  std::vector<Outputs> augmented_outputs(int64_t round) {
+    // A path of three numbers cannot collide with those of steps, which have two.
+    const auto random_of = [&](int64_t begin) {
+      return Random(schedule_.seed, Purpose::kAugment, {0, static_cast<uint64_t>(round), static_cast<uint64_t>(begin)});
+    };
+    return evaluate_augmented(ensemble_.sources, images_, schedule_.augmentation, random_of, settings_.mixed);
   }
 
   const DeviceImages& images_;
