@@ -8,9 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "tributary/device/accelerator.h"
 #include "tributary/methods/baselines.h"
-#include "tributary/methods/nrc/reciprocity.h"
+#include "tributary/methods/nrc/bank_filling.h"
 #include "tributary/train/sampler.h"
 #include "tributary/train/sgd.h"
 
@@ -68,8 +67,7 @@ class NrcLearner : public Learner {
         optimiser_(std::move(optimiser)),
         banks_(images.size(), source.info().feature_width, static_cast<int64_t>(source.info().classes.size()),
                images.device()) {
-    // Other methods leave it frozen.
-    for (NamedTensor& parameter : source_.classifier_parameters()) parameter.value.set_requires_grad(true);
+    unfreeze(source_.classifier_parameters());
   }
 
   std::vector<std::string> losses() const override {
@@ -86,19 +84,11 @@ class NrcLearner : public Learner {
   // Fills the banks: an evaluation of augmented pictures.
   void begin_round(int64_t round, const std::vector<Outputs>&) override {
     if (round != 1) return;
-    torch::NoGradGuard no_grad;
-    const Random random(schedule_.seed, Purpose::kAugment, {index_, /*before step 1*/ 0});
-    for (int64_t begin = 0; begin < images_.size(); begin += schedule_.batch) {
-      const Tensor rows = torch::arange(begin, std::min(begin + schedule_.batch, images_.size()));
-      const Tensor pixels = images_.augmented(rows, schedule_.augmentation, random.child(static_cast<uint64_t>(begin)));
-      const NoAlgorithmSearch quick(rows.size(0) != schedule_.batch);
-      const auto [phi, logits] = forward(pixels, nullptr);
-      banks_.write(rows.to(images_.device()), phi, logits.softmax(1));
-    }
+    fill_banks(banks_, source_, index_, images_, schedule_);
   }
 
   Tensor step(const TargetBatch& batch) override {
-    const auto [phi, logits] = forward(batch.pixels, &batch.dropout_stream.front());
+    const auto [phi, logits] = features_and_logits(source_, batch.pixels, &batch.dropout_stream.front(), mixed_);
     const Tensor probabilities = logits.softmax(1);
     // Written before the search, so that the batch is found as it is now.
     banks_.write(batch.rows, phi.detach(), probabilities.detach());
@@ -113,13 +103,6 @@ class NrcLearner : public Learner {
   }
 
  private:
-  // Features and logits.
-  std::pair<Tensor, Tensor> forward(const Tensor& pixels, DropoutStream* dropout_stream) {
-    const MixedPrecision precision(mixed_, pixels.device());
-    const Tensor phi = source_.features(normalise(pixels, source_.info().normalisation), dropout_stream);
-    return {phi.to(torch::kFloat32), source_.classify(phi).to(torch::kFloat32)};
-  }
-
   SourceModel& source_;
   uint64_t index_;
   const DeviceImages& images_;
