@@ -42,6 +42,7 @@ TEST_P(MaParity, LossesGradientsAndSingularVectorsAgree) {
   MaNumbers numbers;
   numbers.space = space;
   numbers.lambda_weights = 0.01;
+  numbers.lambda_clustering = 0.5;  // large, so that a wrong adversary shows in the gradients
   if (space == MaSpace::kFeature) numbers.adversary = {0.1, 0.1, true};
   MaStep step(source, numbers, Random(2));
   Dump dump;
@@ -61,7 +62,7 @@ TEST_P(MaParity, LossesGradientsAndSingularVectorsAgree) {
   const Tensor start = draws.normal(real.sizes());
   const MaSlopes of_discriminator = step.discriminator_slopes(real, draw);
   const MaSlopes of_generator = step.generator_slopes(draw);
-  const MaSlopes of_predictor = step.predictor_slopes(real, draw, start, generated, target);
+  const MaSlopes of_predictor = step.predictor_slopes(real, draw, start, torch::tensor(0.25f), generated, target);
   dump.add("pixels", pixels);
   dump.add("labels", draw.labels);
   dump.add("z", draw.z);
@@ -86,6 +87,7 @@ TEST_P(MaParity, LossesGradientsAndSingularVectorsAgree) {
                                          {"lambda_s", numbers.lambda_semantic},
                                          {"lambda_w", numbers.lambda_weights},
                                          {"lambda_clu", numbers.lambda_clustering},
+                                         {"ramp", 0.25},
                                          {"xi", numbers.adversary.probe},
                                          {"radius", numbers.adversary.radius},
                                          {"adam_rate", 0.7},

@@ -14,7 +14,8 @@
 namespace tributary {
 
 enum class MaSpace { kAuto, kImage, kFeature };
-// Whether the predictor meets generated samples with batch statistics, which move the running ones, or with those.
+// Whether the predictor meets generated samples with batch statistics or with the running ones. Neither moves the
+// running ones.
 enum class MaFakes { kTrain, kEval };
 // How the predictor goes down its slopes.
 enum class MaDescent { kSgd, kAdam };
@@ -22,7 +23,7 @@ enum class MaDescent { kSgd, kAdam };
 // The hyper-parameters of a step, resolved for one kind of pictures.
 struct MaNumbers {
   MaSpace space = MaSpace::kImage;
-  double lambda_generated = 0.1, lambda_semantic = 0.1, lambda_weights = 1e-4, lambda_clustering = 0.1;
+  double lambda_generated = 1, lambda_semantic = 0.1, lambda_weights = 1e-2, lambda_clustering = 0.01;
   VirtualAdversary adversary;
   bool saturating = false;
   MaFakes fakes = MaFakes::kTrain;
@@ -52,9 +53,9 @@ class MaStep {
 
   static std::vector<std::string> losses();
 
-  // All three steps for pixels [n, 3, s, s] in 0..1. With an `active` of zero, float [], the predictor stays as it is,
-  // running statistics included.
-  Tensor run(const Tensor& pixels, const Tensor& rate_factor, const Tensor& active,
+  // All three steps for pixels [n, 3, s, s] in 0..1. `ramp`, float [] in 0..1, multiplies the weights of generated
+  // samples and of clustering. With zero, the predictor stays as it is, running statistics included.
+  Tensor run(const Tensor& pixels, const Tensor& rate_factor, const Tensor& ramp,
              std::vector<DropoutStream>& dropout_stream);
 
   // The parts of it. `real` is the batch in the space of samples; in that of features this is a training pass of the
@@ -65,8 +66,8 @@ class MaStep {
   MaSlopes discriminator_slopes(const Tensor& real, const MaDraw& draw);
   MaSlopes generator_slopes(const MaDraw& draw);
   // `start` are normal numbers in the shape of `real`. Moves the running statistics; `step_predictor` puts them right.
-  MaSlopes predictor_slopes(const Tensor& real, const MaDraw& draw, const Tensor& start, DropoutStream& generated,
-                            DropoutStream& target);
+  MaSlopes predictor_slopes(const Tensor& real, const MaDraw& draw, const Tensor& start, const Tensor& ramp,
+                            DropoutStream& generated, DropoutStream& target);
   void step_discriminator(const MaSlopes& slopes) { discriminator_optimiser_.step(slopes.gradients); }
   void step_generator(const MaSlopes& slopes) { generator_optimiser_.step(slopes.gradients); }
   void step_predictor(const MaSlopes& slopes, const Tensor& rate_factor, const Tensor& active);
