@@ -37,6 +37,13 @@ HyperParameters paper_hyper_parameters(const std::string& name) {
   input_error("--benchmark {}: the paper has no such benchmark; choose one of: {}", name, known);
 }
 
+NrcHyperParameters nrc_hyper_parameters(const std::string& benchmark) {
+  const std::string_view name = benchmark_of(benchmark);
+  if (name == "office-home") return {3, 2, 5, 4, 1e-4, 1e-3, false, 40};
+  if (name == "office-31") return {2, 3, 2, 3, 1e-4, 1e-3, true, 50};
+  return {5, 5, 5, 5, 1e-4, 1e-3, true, 15};
+}
+
 AadHyperParameters aad_hyper_parameters(const std::string& benchmark, bool photographs, int64_t classes,
                                         int64_t pictures) {
   const std::string_view name = benchmark_of(benchmark);

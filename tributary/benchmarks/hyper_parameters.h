@@ -16,6 +16,15 @@ HyperParameters paper_hyper_parameters(const std::string& name);
 
 // Below, `benchmark` is as above or any other text. Unknown ones take the defaults of photographs or of digits.
 
+struct NrcHyperParameters {
+  int64_t near, expanded;              // K_n neighbours, and M_n neighbours of each
+  int64_t later_near, later_expanded;  // in the second half of the steps
+  double rate_backbone, rate_head;
+  bool decay;  // learning rates and weight decay: falling with 1e-3, or constant with 5e-4
+  int64_t epochs;
+};
+NrcHyperParameters nrc_hyper_parameters(const std::string& benchmark);
+
 struct AadHyperParameters {
   int64_t neighbours, later_neighbours;  // K_n, and K_n in the second half of the steps
   double beta;                           // how fast the dispersion fades

@@ -12,11 +12,12 @@ struct BaitStepOptions {
   double cast_weight = 10;  // tuned to the code's distance, which is small and bounded
   double rate_backbone = 1e-3, rate_bottleneck = 1e-3, rate_bait = 1e-3;
   bool mixed_precision = false;
+  // Splits the batch by entropies from an evaluation pass. Dropout changes entropies more than pictures do.
+  bool split_in_evaluation = false;
 };
 
-// The default learning rate of bottleneck and bait for so many steps. The rate does not decay, so the features move
-// further the more steps there are: on small pictures 1e-3 suits 600 steps, and diverges over many more
-// (docs/results.md, Digit-Five).
+// The default learning rate of bottleneck and bait for so many steps. Features move further the more steps there are:
+// on small pictures a constant 1e-3 suits 600 steps, and diverges over many more (docs/results.md, Digit-Five).
 double bait_rate(bool photographs, int64_t steps);
 
 // One source, its frozen classifier as the anchor, and the bait. An InputError names a source whose classifier cannot

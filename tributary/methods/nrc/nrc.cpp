@@ -4,10 +4,9 @@
 // No labels are made. Every step looks up the neighbours of its pictures in a bank of the whole target set and draws
 // the predictions towards theirs, with a term that keeps the classes diverse. Nothing is frozen: the classifier moves
 // too. The adapted sources' probabilities are averaged.
-#include <algorithm>
-#include <string_view>
 #include <utility>
 
+#include "tributary/benchmarks/hyper_parameters.h"
 #include "tributary/methods/baselines.h"
 #include "tributary/methods/nrc/bank_filling.h"
 #include "tributary/train/sampler.h"
@@ -25,33 +24,6 @@ struct NrcOptions {
   NrcSchedule schedule = NrcSchedule::kOwn;
   SelfTerm self = SelfTerm::kAsNeighbour;
 };
-
-// The settings per benchmark (docs/method.md, NRC).
-struct NrcSetting {
-  std::string_view benchmark;
-  NeighbourCounts first, later;
-  double rate_backbone, rate_head;
-  bool decay;
-  int64_t epochs;
-};
-
-constexpr NrcSetting kSettings[] = {
-    {"office-home", {3, 2}, {5, 4}, 1e-4, 1e-3, false, 40},
-    {"office-31", {2, 3}, {2, 3}, 1e-4, 1e-3, true, 50},
-    {"domainnet", {5, 5}, {5, 5}, 1e-4, 1e-3, true, 15},
-    {"digit-five", {5, 5}, {5, 5}, 1e-3, 1e-3, true, 15},
-};
-
-// By the benchmark's name, which may be followed by "/target", else by the kind of pictures.
-NrcSetting setting_for(const std::string& benchmark, bool photographs) {
-  const std::string_view name = std::string_view(benchmark).substr(0, benchmark.find('/'));
-  const auto named = [](std::string_view wanted) {
-    return std::find_if(std::begin(kSettings), std::end(kSettings),
-                        [wanted](const NrcSetting& setting) { return setting.benchmark == wanted; });
-  };
-  const auto* found = named(name);
-  return found != std::end(kSettings) ? *found : *named(photographs ? "domainnet" : "digit-five");
-}
 
 class NrcLearner : public Learner {
  public:
@@ -120,7 +92,7 @@ class Nrc : public LearnedMethod {
 
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
-    const NrcSetting own = setting(ensemble);
+    const NrcHyperParameters own = hyper_parameters();
     TrainingSchedule schedule = common_.schedule(ensemble, /*own_batch=*/64, own.epochs);
     schedule.decay = own.decay;
     // The default number, set here because the neighbours change at half of the steps.
@@ -130,7 +102,7 @@ class Nrc : public LearnedMethod {
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
                                                  const TrainingSchedule& schedule) override {
-    const NrcSetting own = setting(ensemble);
+    const NrcHyperParameters own = hyper_parameters();
     SgdOptions sgd;
     // The released code's decaying schedule sets the weight decay, too.
     sgd.weight_decay = own.decay ? 1e-3 : 5e-4;
@@ -141,7 +113,8 @@ class Nrc : public LearnedMethod {
                      {source.bottleneck_parameters(), head},
                      {source.classifier_parameters(), head}},
                     sgd);
-      const NeighbourSchedule neighbours{own.first, own.later, schedule.steps};
+      const NeighbourSchedule neighbours{
+          {own.near, own.expanded}, {own.later_near, own.later_expanded}, schedule.steps};
       all.push_back(std::make_unique<NrcLearner>(source, all.size(), images, schedule, neighbours, options_.self,
                                                  std::move(optimiser)));
     }
@@ -149,18 +122,21 @@ class Nrc : public LearnedMethod {
   }
 
  private:
-  // The benchmark's numbers, replaced by those that the user gave.
-  NrcSetting setting(const Ensemble& ensemble) const {
-    NrcSetting own = setting_for(common_.benchmark, for_photographs(ensemble));
-    const bool changes = own.first.near != own.later.near;
+  // Those of the benchmark, replaced by those that the user gave.
+  NrcHyperParameters hyper_parameters() const {
+    NrcHyperParameters own = nrc_hyper_parameters(common_.benchmark);
+    const bool changes = own.near != own.later_near;
     const auto take = [](int64_t given, int64_t& number) {
       if (given > 0) number = given;
     };
-    take(options_.neighbours, own.first.near);
-    take(options_.expanded, own.first.expanded);
-    if (!changes) own.later = own.first;
-    take(options_.later_neighbours, own.later.near);
-    take(options_.later_expanded, own.later.expanded);
+    take(options_.neighbours, own.near);
+    take(options_.expanded, own.expanded);
+    if (!changes) {
+      own.later_near = own.near;
+      own.later_expanded = own.expanded;
+    }
+    take(options_.later_neighbours, own.later_near);
+    take(options_.later_expanded, own.later_expanded);
     if (options_.schedule != NrcSchedule::kOwn) own.decay = options_.schedule == NrcSchedule::kDecay;
     return own;
   }
