@@ -138,6 +138,8 @@ def main(path):
         weight.grad = dump[f"adam.gradient.{i}"]
         optimiser.step()
         comparison.check("Adam", f"adam.after.{i}", weight.detach().clone())
+    if source.backbone.kinks.close:
+        comparison.note(f"{source.backbone.kinks.close} activations within 1e-6 of a kink of ReLU or maximum")
     inputs = ("generator.", "discriminator.", "source.", "origin.", "labels", "z", "start", "mask.", "pixels",
               "adam.start", "adam.gradient.")
     return comparison.report(inputs)
