@@ -237,6 +237,8 @@ TEST_F(Journey, HelpIsShortAndPointsToTheFullHelp) {
     EXPECT_GT(lines(expect_success(command + " --help-all").out), lines(help)) << command;
   }
   EXPECT_THAT(expect_success("adapt --method bait --help").out, HasSubstr("--bait-rate NUMBER"));
+  EXPECT_THAT(expect_success("adapt --method aad --help").out, HasSubstr("--aad-neighbours COUNT"));
+  EXPECT_THAT(expect_success("adapt --method cowa --help").out, HasSubstr("--cowa-alpha NUMBER"));
   EXPECT_EQ(expect_success("adapt --help").out.find("--bait-rate"), std::string::npos);
 }
 

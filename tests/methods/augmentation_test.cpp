@@ -66,8 +66,9 @@ std::unique_ptr<Method> method_named(const std::string& name, const Augmentation
     MethodOptions common = test::quick(/*epochs=*/1);
     common.augmentation = augmentation;
     common.cuda_graph = cuda_graph;
-    // MA does not train its predictor during warm-up.
-    return test::configured(entry, name == "ma" ? "ma_warm_up = 0\n" : "", common);
+    // During warm-up MA does not train its predictor, and CoWA hardly does.
+    const bool warms_up = name == "ma" || name == "cowa";
+    return test::configured(entry, warms_up ? name + "_warm_up = 0\n" : "", common);
   }
   throw std::logic_error("no method " + name);
 }
@@ -115,7 +116,7 @@ TEST_P(AugmentationFlags, ChangeTheModelInCapturedSteps) {
 
 INSTANTIATE_TEST_SUITE_P(Methods, AugmentationFlags,
                          ::testing::Values("train", "distill", "selective", "bait", "sfda", "shot", "ma", "decision",
-                                           "caida", "nrc"),
+                                           "caida", "nrc", "aad", "cowa"),
                          [](const auto& info) { return info.param; });
 
 // The adversary sees only the confident and the unconfident batch, both augmented.

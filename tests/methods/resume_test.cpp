@@ -133,7 +133,11 @@ TEST_P(ResumeReport, RepeatsAnInterruptedReport) {
 INSTANTIATE_TEST_SUITE_P(
     Methods, Resume,
     ::testing::Values(Case{"selective", "selective", ""}, Case{"shot", "shot", ""}, Case{"bait", "bait", ""},
-                      Case{"nrc", "nrc", ""}, Case{"decision", "decision", ""}, Case{"caida", "caida", ""},
+                      Case{"nrc", "nrc", ""},
+                      Case{"aad", "aad", "[aad]\naad_neighbours = 3\naad_later_neighbours = 2\n"},
+                      Case{"cowa", "cowa", "[cowa]\ncowa_warm_up = 0\n"},
+                      Case{"cowa_soft_labels", "cowa", "[cowa]\ncowa_alpha = 0.0\ncowa_warm_up = 0\n"},
+                      Case{"decision", "decision", ""}, Case{"caida", "caida", ""},
                       Case{"sfda", "sfda", "[sfda]\nsfda_refresh = 2\n"},
                       Case{"sfda_training_memory", "sfda", "[sfda]\nsfda_refresh = 3\nsfda_memory_training = true\n"},
                       Case{"ma", "ma", ""},

@@ -43,12 +43,15 @@ void dump_bait_masks(Dump& dump, const std::string& name, const SourceModel& sou
     dump.add(name + "." + std::to_string(i), dropout_stream.drawn()[i]);
 }
 
-class BaitParity : public ::testing::TestWithParam<HeadDistance> {};
+// The form of the distance, and whether the batch is split by an evaluation.
+class BaitParity : public ::testing::TestWithParam<std::pair<HeadDistance, bool>> {};
 
 TEST_P(BaitParity, LossesGradientsAndTwoStepsMatch) {
   SourceModel source(test::small_info("lenet"), Random(1));
   // Large and different rates, so that a wrong update shows in the weights.
-  const BaitStepOptions options{GetParam(), GetParam() == HeadDistance::kCode ? 10.0 : 1.0, 0.02, 0.05, 0.3, false};
+  const auto [form, split_in_evaluation] = GetParam();
+  const BaitStepOptions options{
+      form, form == HeadDistance::kCode ? 10.0 : 1.0, 0.02, 0.05, 0.3, false, split_in_evaluation};
   BaitStep step(source, options);
   // Equal heads would be a special case: in the paper's form they have no gradient.
   for (const NamedTensor& parameter : step.bait().parameters())
@@ -75,7 +78,8 @@ TEST_P(BaitParity, LossesGradientsAndTwoStepsMatch) {
       folder / "bait.safetensors",
       {{"source", {{"architecture", "lenet"}, {"feature_width", source.info().feature_width}}},
        {"classes", 10},
-       {"form", GetParam() == HeadDistance::kCode ? "code" : "paper"},
+       {"form", form == HeadDistance::kCode ? "code" : "paper"},
+       {"split_in_evaluation", split_in_evaluation},
        {"cast_weight", options.cast_weight},
        {"rates",
         {{"backbone", options.rate_backbone}, {"bottleneck", options.rate_bottleneck}, {"bait", options.rate_bait}}},
@@ -86,7 +90,10 @@ TEST_P(BaitParity, LossesGradientsAndTwoStepsMatch) {
       << "see its output above";
 }
 
-INSTANTIATE_TEST_SUITE_P(Distances, BaitParity, ::testing::Values(HeadDistance::kCode, HeadDistance::kPaper));
+INSTANTIATE_TEST_SUITE_P(Distances, BaitParity,
+                         ::testing::Values(std::pair(HeadDistance::kCode, false),
+                                           std::pair(HeadDistance::kPaper, false),
+                                           std::pair(HeadDistance::kCode, true)));
 
 }  // namespace
 }  // namespace tributary

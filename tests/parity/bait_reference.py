@@ -42,11 +42,12 @@ def signs_of(p_a):
     return signs
 
 
-def cast_loss(z_a, z_b, config):
-    """Returns the loss and the magnitude of the terms that it sums."""
+def cast_loss(z_a, z_b, config, z_split=None):
+    """Returns the loss and the magnitude of the terms that it sums. `z_split` are the logits that split the batch."""
     p_a, p_b = z_a.softmax(1), z_b.softmax(1)
     d = distances(p_a, p_b, config["form"])
-    return -config["cast_weight"] * (signs_of(p_a.detach()) * d).mean(), config["cast_weight"] * d.mean().item()
+    p_split = p_a if z_split is None else z_split.softmax(1)
+    return -config["cast_weight"] * (signs_of(p_split.detach()) * d).mean(), config["cast_weight"] * d.mean().item()
 
 
 def bite_loss(z_a, z_b):
@@ -86,7 +87,12 @@ def check_steps(dump, comparison, config):
             f = source.features(dump[f"{at}.x"], masks)
             return source.classify(f), bait(f)
 
-        loss, scale = cast_loss(*heads("cast"), config)
+        z_split = None
+        if config["split_in_evaluation"]:
+            source.eval()
+            z_split = source.classify(source.features(dump[f"{at}.x"])).detach()
+            source.train()
+        loss, scale = cast_loss(*heads("cast"), config, z_split)
         of_bait.zero_grad()
         loss.backward()
         of_bait.step()

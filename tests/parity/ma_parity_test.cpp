@@ -32,6 +32,10 @@ void add_adam(Dump& dump, int steps, double rate, AdamOptions options) {
   }
 }
 
+// Of these pictures at most one activation lies within 1e-6 of a kink of ReLU. Others have up to seven, and rounding
+// then decides which way some gradients go (the script counts them).
+constexpr uint64_t kPixelSeed = 9;
+
 class MaParity : public ::testing::TestWithParam<std::pair<MaSpace, const char*>> {};
 
 TEST_P(MaParity, LossesGradientsAndSingularVectorsMatch) {
@@ -42,7 +46,10 @@ TEST_P(MaParity, LossesGradientsAndSingularVectorsMatch) {
   MaNumbers numbers;
   numbers.space = space;
   numbers.lambda_weights = 0.01;
+  numbers.lambda_clustering = 0.5;  // large, so that a wrong adversary shows in the gradients
   if (space == MaSpace::kFeature) numbers.adversary = {0.1, 0.1, true};
+  // With equal dropout masks the divergence at the usual probe is as small as its rounding.
+  numbers.adversary.probe = 3;
   MaStep step(source, numbers, Random(2));
   Dump dump;
   dump.add("origin.", parameters_of(source));
@@ -56,13 +63,13 @@ TEST_P(MaParity, LossesGradientsAndSingularVectorsMatch) {
   dump.add("discriminator.", discriminator.buffers);
 
   DropoutStream draws(Random(3), torch::kCPU), generated(Random(4), torch::kCPU), target(Random(5), torch::kCPU);
-  const Tensor pixels = test::normals({6, 3, 32, 32}, 6).sigmoid().contiguous(at::MemoryFormat::ChannelsLast);
+  const Tensor pixels = test::normals({6, 3, 32, 32}, kPixelSeed).sigmoid().contiguous(at::MemoryFormat::ChannelsLast);
   const Tensor real = step.begin(pixels, target);
   const MaDraw draw = step.draw(6, draws);
   const Tensor start = draws.normal(real.sizes());
   const MaSlopes of_discriminator = step.discriminator_slopes(real, draw);
   const MaSlopes of_generator = step.generator_slopes(draw);
-  const MaSlopes of_predictor = step.predictor_slopes(real, draw, start, generated, target);
+  const MaSlopes of_predictor = step.predictor_slopes(real, draw, start, torch::tensor(0.25f), generated, target);
   dump.add("pixels", pixels);
   dump.add("labels", draw.labels);
   dump.add("z", draw.z);
@@ -87,6 +94,7 @@ TEST_P(MaParity, LossesGradientsAndSingularVectorsMatch) {
                                          {"lambda_s", numbers.lambda_semantic},
                                          {"lambda_w", numbers.lambda_weights},
                                          {"lambda_clu", numbers.lambda_clustering},
+                                         {"ramp", 0.25},
                                          {"xi", numbers.adversary.probe},
                                          {"radius", numbers.adversary.radius},
                                          {"adam_rate", 0.7},

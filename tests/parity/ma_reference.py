@@ -117,20 +117,20 @@ def main(path):
     generated = F.cross_entropy(predict(x_g.detach(), masks["g"]), y)
     z_t = predict(real, masks["t"])
     p = z_t.softmax(1).detach()
-    none = [torch.ones_like(mask) for mask in masks["t"]]
     rows = (-1,) + (1,) * (real.dim() - 1)
     r = (config["xi"] * start / start.flatten(1).norm(dim=1).view(rows)).requires_grad_()
-    slope, = torch.autograd.grad(kl(p, predict(real.detach() + r, none).log_softmax(1)), r)
+    slope, = torch.autograd.grad(kl(p, predict(real.detach() + r, masks["t"]).log_softmax(1)), r)
     radius = config["radius"] * (1 if pictures else real.detach().norm(dim=1).view(rows))
     r = radius * slope / slope.flatten(1).norm(dim=1).view(rows)
     entropy = -(z_t.softmax(1) * z_t.log_softmax(1)).sum(1).mean()
-    virtual = kl(p, predict(real + r, none).log_softmax(1))
+    virtual = kl(p, predict(real + r, masks["t"]).log_softmax(1))
     distance = sum(((theta[key] - origin) ** 2).sum() for key, origin in dump.below("origin.").items())
     marginal = p.mean(0)
     marginal = -(marginal * marginal.log()).sum()
     comparison.check("losses", "loss.predictor",
                      torch.stack((generated, distance, entropy, virtual, marginal)).detach())
-    total = config["lambda_g"] * generated + config["lambda_w"] * distance + config["lambda_clu"] * (entropy + virtual)
+    ramped = config["lambda_g"] * generated + config["lambda_clu"] * (entropy + virtual)
+    total = config["ramp"] * ramped + config["lambda_w"] * distance
     check_gradients(comparison, "predictor", total, theta)
 
     weight = dump["adam.start"].clone().requires_grad_()
@@ -139,6 +139,8 @@ def main(path):
         weight.grad = dump[f"adam.gradient.{i}"]
         optimiser.step()
         comparison.check("Adam", f"adam.after.{i}", weight.detach().clone())
+    if source.backbone.kinks.close:
+        comparison.note(f"{source.backbone.kinks.close} activations within 1e-6 of a kink of ReLU or maximum")
     inputs = ("generator.", "discriminator.", "source.", "origin.", "labels", "z", "start", "mask.", "pixels",
               "adam.start", "adam.gradient.")
     return comparison.report(inputs)

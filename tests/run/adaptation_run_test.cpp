@@ -115,6 +115,23 @@ TEST_F(AdaptationRunTest, RetriesWithMicroBatchesWhenTheGpuIsOutOfMemory) {
   EXPECT_EQ(result->summary.at("pictures_at_once"), 4);
 }
 
+TEST_F(AdaptationRunTest, RetriesEveryMethodThatSupportsMicroBatches) {
+  for (const std::string name : {"nrc", "aad", "cowa"}) {
+    options_.method = method_named(name);
+    options_.folder = folder_ / name;
+    listener_.retried.clear();
+    bool is_first = true;
+    listener_.on_round = [&](const RoundEvent& event) {
+      if (event.round != 1 || !is_first) return;
+      is_first = false;
+      throw std::runtime_error("CUDA out of memory");
+    };
+    const auto result = run();
+    ASSERT_TRUE(result) << name;
+    EXPECT_THAT(listener_.retried, ElementsAre(4)) << name;
+  }
+}
+
 TEST_F(AdaptationRunTest, RunsTheOracleOfSelective) {
   options_.method = method_named("selective");
   options_.oracle_labels = options_.target;

@@ -216,7 +216,8 @@ TEST(FeatureStorage, AdaptationMatchesFeaturesInMemory) {
 }
 
 TEST(FeatureStorage, WorksWithTheComparedMethods) {
-  for (const MethodEntry& method : {shot_method(), decision_method(), caida_method(), nrc_method()}) {
+  for (const MethodEntry& method :
+       {shot_method(), decision_method(), caida_method(), nrc_method(), aad_method(), cowa_method()}) {
     std::vector<Tensor> last;
     for (const double part : kParts) {
       Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});

@@ -13,6 +13,8 @@ MethodEntry ma_method();
 MethodEntry decision_method();
 MethodEntry caida_method();
 MethodEntry nrc_method();
+MethodEntry aad_method();
+MethodEntry cowa_method();
 MethodEntry selective_method();
 
 }  // namespace tributary

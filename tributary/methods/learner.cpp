@@ -4,6 +4,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "tributary/base/beta_draw.h"
 #include "tributary/base/error.h"
 #include "tributary/base/stopwatch.h"
 #include "tributary/device/device.h"
@@ -69,8 +70,17 @@ class LearnerTask : public TrainingTask {
     Tensor rows = sampler_.next();
     while (schedule_.whole_batches && rows.size(0) < batch_) rows = sampler_.next();
     StepDraws draws;
+    Tensor partner;
+    if (const double alpha = learner_.mixup_alpha(); alpha > 0) {
+      Random mixing(schedule_.seed, Purpose::kMixup, {number_, key});
+      partner = torch::tensor(mixing.permutation(rows.size(0)), torch::kInt64);
+      Tensor ratio = torch::empty({rows.size(0)}, torch::kFloat32);
+      for (int64_t i = 0; i < rows.size(0); ++i)
+        ratio.data_ptr<float>()[i] = static_cast<float>(beta_draw(mixing, alpha));
+      draws.indices = {partner, ratio};
+    }
     draws.batches.push_back({rows, Random(schedule_.seed, Purpose::kAugment, {number_, key}),
-                             needed_rows(ensemble_.sources, rows.size(0))});
+                             needed_rows(ensemble_.sources, rows.size(0), partner)});
     const double factor = schedule_.decay ? decay_factor(step - 1 + schedule_.first_step, loop_.steps()) : 1;
     draws.reals = {static_cast<float>(factor), static_cast<float>(step - 1)};
     const Random dropout(schedule_.seed, Purpose::kDropout, {number_, key});
@@ -88,7 +98,12 @@ class LearnerTask : public TrainingTask {
 
   Tensor step(const StepInputs& inputs) override {
     const auto& [rows, pixels] = inputs.batches.front();
-    return learner_.step({rows, pixels, inputs.real(0), inputs.real(1), inputs.dropout_stream});
+    TargetBatch batch{rows, pixels, inputs.real(0), inputs.real(1), inputs.dropout_stream};
+    if (mixes()) {
+      batch.partner = inputs.index(0);
+      batch.ratio = inputs.index(1);
+    }
+    return learner_.step(batch);
   }
 
  private:
@@ -97,8 +112,11 @@ class LearnerTask : public TrainingTask {
     loop.batch = batch_;
     loop.augmentation = schedule_.augmentation;
     loop.cuda_graph = schedule_.cuda_graph;
+    loop.one_draw_per_batch = schedule_.one_draw_per_batch;
+    loop.indices = mixes() ? 2 : 0;
     return loop;
   }
+  bool mixes() const { return learner_.mixup_alpha() > 0; }
   std::string prefix() const { return fmt::format("learner.{}.", number_); }
 
   Learner& learner_;

@@ -20,12 +20,13 @@ namespace tributary {
 struct TrainingSchedule {
   uint64_t seed = 0;
   int64_t batch = 64;
-  int64_t rounds = 15;         // an evaluation follows each; new labels may be made before each
-  int64_t steps = 0;           // total; 0: one epoch per round
-  bool whole_batches = false;  // drops the partial batch at the end of an epoch
-  bool decay = true;           // learning rates fall as (1 + 10 i/I)^-0.75
-  int64_t first_step = 1;      // i of the first step in that formula
-  Augmentation augmentation;   // with defaults resolved
+  int64_t rounds = 15;              // an evaluation follows each; new labels may be made before each
+  int64_t steps = 0;                // total; 0: one epoch per round
+  bool whole_batches = false;       // drops the partial batch at the end of an epoch
+  bool decay = true;                // learning rates fall as (1 + 10 i/I)^-0.75
+  int64_t first_step = 1;           // i of the first step in that formula
+  Augmentation augmentation;        // with defaults resolved
+  bool one_draw_per_batch = false;  // all pictures of a batch are augmented alike
   Precision precision = Precision::kAuto;
   bool cuda_graph = true;
 };
@@ -37,6 +38,9 @@ struct TargetBatch {
   Tensor rate_factor;  // float [], multiplies the learning rates
   Tensor progress;     // float [], steps done before this one
   std::vector<DropoutStream>& dropout_stream;
+  // Defined if the learner mixes pictures.
+  Tensor partner = {};  // int64 [b], a permutation: the row that each row is mixed with
+  Tensor ratio = {};    // float [b], lambda_i, the share of the row itself
 };
 
 class Learner {
@@ -46,6 +50,8 @@ class Learner {
   virtual std::vector<std::string> losses() const = 0;
   // Dropout streams that a step draws from.
   virtual int64_t dropout_streams() const { return 1; }
+  // If positive, the step mixes every picture with a partner in a ratio from Beta(alpha, alpha) (`TargetBatch`).
+  virtual double mixup_alpha() const { return 0; }
   // Called before the first step of a round. `target` holds the outputs of every source on the target set, in
   // evaluation.
   virtual void begin_round(int64_t /*round*/, const std::vector<Outputs>& /*target*/) {}
@@ -60,6 +66,11 @@ class Learner {
   virtual NamedTensors state() const = 0;
 };
 
+// Includes parameters in training: another method may have frozen them.
+inline void unfreeze(NamedTensors parameters) {
+  for (NamedTensor& parameter : parameters) parameter.value.set_requires_grad(true);
+}
+
 // Excludes parameters from training.
 inline void freeze(NamedTensors parameters) {
   for (NamedTensor& parameter : parameters) parameter.value.set_requires_grad(false);
@@ -69,10 +80,10 @@ class LearnedMethod : public Method {
  public:
   using Method::adapt;
   void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Checkpointer& checkpointer) override;
-
- protected:
   // The schedule for these sources and this number of pictures.
   virtual TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const = 0;
+
+ protected:
   virtual std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
                                                          const TrainingSchedule& schedule) = 0;
   // How the sources are combined now; by default the mean of their probabilities.

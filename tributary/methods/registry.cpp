@@ -12,7 +12,7 @@ bool for_photographs(const Ensemble& ensemble) {
 std::vector<MethodEntry> registered_methods() {
   std::vector<MethodEntry> entries;
   for (const auto make : {bait_method, sfda_method, shot_method, ma_method, source_ensemble_method, decision_method,
-                          caida_method, nrc_method, selective_method})
+                          caida_method, nrc_method, aad_method, cowa_method, selective_method})
     entries.push_back(make());
   return entries;
 }

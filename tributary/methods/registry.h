@@ -48,7 +48,7 @@ struct MethodEntry {
   std::optional<OracleEntry> oracle = {};
 };
 
-// In the order of the paper's tables. Each call makes entries with options of their own.
+// In the order of the paper's tables, then those that it does not have, ours last. Each call makes entries with options of their own.
 std::vector<MethodEntry> registered_methods();
 
 }  // namespace tributary

@@ -49,7 +49,13 @@ StepPlan TrainingLoop::plan(const StepDraws& draws) const {
                   options_.indices);
   std::vector<Tensor> parts = draws.indices;
   for (const StepDraws::Batch& batch : draws.batches) {
-    const AugmentationDraws drawn = images_.draw(batch.rows.size(0), options_.augmentation, batch.augmentation);
+    const int64_t rows = batch.rows.size(0);
+    AugmentationDraws drawn =
+        images_.draw(options_.one_draw_per_batch ? 1 : rows, options_.augmentation, batch.augmentation);
+    if (options_.one_draw_per_batch) {
+      drawn.crops = drawn.crops.expand({rows, -1}).contiguous();
+      if (drawn.maps.defined()) drawn.maps = drawn.maps.expand({rows, -1, -1}).contiguous();
+    }
     parts.push_back(batch.rows);
     parts.push_back(drawn.crops);
     if (drawn.maps.defined()) parts.push_back(drawn.maps);

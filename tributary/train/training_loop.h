@@ -28,7 +28,7 @@ struct StepDraws {
     Tensor needed;        // positions in the batch that this process reads from files; undefined: all
   };
   std::vector<Batch> batches;
-  std::vector<Tensor> indices;  // further int64 tensors, `LoopOptions::indices` of them
+  std::vector<Tensor> indices;  // further int64 or float32 tensors, `LoopOptions::indices` of them
   std::vector<double> reals;    // numbers such as the factor of the learning rate
   std::vector<Random> dropout;  // one random stream per forward pass
 };
@@ -65,6 +65,7 @@ class TrainingTask {
 struct LoopOptions {
   int64_t batch = 0;                                  // pictures in a full batch
   Augmentation augmentation;                          // with defaults resolved
+  bool one_draw_per_batch = false;                    // all pictures of a batch share one draw of the augmentation
   bool cuda_graph = true;                             // capture steps where possible
   size_t indices = 0;                                 // tensors in `StepDraws::indices`
   std::string advice = "try smaller learning rates";  // the end of the error about a loss that is not finite

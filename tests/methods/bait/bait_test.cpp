@@ -6,8 +6,10 @@
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
+#include "tributary/adapt/information.h"
 #include "tributary/base/error.h"
 #include "tributary/methods/baselines.h"
+#include "tributary/train/device_images.h"
 
 namespace tributary {
 namespace {
@@ -38,7 +40,59 @@ TEST(Bait, LearningRateFallsWithTheNumberOfSteps) {
   EXPECT_DOUBLE_EQ(bait_rate(true, 6000), 1e-3);
 }
 
-TEST(BaitStep, CastUpdatesOnlyTheBaitAndBiteOnlyTheFeatures) {
+TEST(Bait, DecaysOnDigitsInBatchesOf128) {
+  const auto schedule = [](const std::string& architecture) {
+    const auto method = bait(MethodOptions());
+    return dynamic_cast<LearnedMethod&>(*method).schedule(test::small_ensemble({architecture}), 1000);
+  };
+  const TrainingSchedule digits = schedule("lenet"), photographs = schedule("resnet18");
+  EXPECT_EQ(digits.batch, 128);
+  EXPECT_TRUE(digits.decay);
+  EXPECT_EQ(digits.steps, 15 * 8);
+  EXPECT_EQ(photographs.batch, 128);
+  EXPECT_FALSE(photographs.decay);
+}
+
+TEST(Bait, TrainsTheBackboneOfDigitsAtATenthOfTheBottlenecksRate) {
+  const auto adapted = [](double rate_backbone) {
+    Ensemble ensemble = test::small_ensemble({"lenet"});
+    MethodOptions common = quick(1);
+    common.rate_backbone = rate_backbone;
+    Recorder recorder;
+    bait(common)->adapt(ensemble, test::noise_pictures(16), recorder);
+    return recorder.rounds.back().logits;
+  };
+  EXPECT_TENSOR_EQ(adapted(/*the default*/ 0), adapted(1e-4));
+  EXPECT_GT(test::distance(adapted(0), adapted(1e-3)), 0);
+}
+
+TEST(BaitStep, SplitsByEntropiesWithoutDropout) {
+  const Tensor pixels = test::normals({8, 3, 32, 32}, 5).sigmoid();
+  SourceModel source(test::small_info("lenet"), Random(1));
+  BaitStepOptions options;
+  options.split_in_evaluation = true;
+  BaitStep step(source, options);
+  const Tensor x = normalise(pixels, source.info().normalisation);
+  torch::NoGradGuard no_grad;
+  int unlike = 0;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    // A twin tells what the step's training pass will see.
+    SourceModel twin(source.info(), Random(0));
+    twin.restore(source.state());
+    const BaitClassifier bait_before(step.bait().parameters());
+    DropoutStream masks(Random(seed), torch::kCPU), again(Random(seed), torch::kCPU);
+    const Tensor features = twin.features(x, &masks);
+    const Tensor anchor = twin.classify(features);
+    const Tensor now = uncertain_signs(entropy(source.classify(source.features(x)).softmax(1)));
+    const Tensor expected = cast_loss(head_distances(anchor, bait_before(features), options.distance), now, 10);
+    unlike += !torch::equal(now, uncertain_signs(entropy(anchor.softmax(1))));
+    at::AutoGradMode with_gradients(true);
+    EXPECT_NEAR(step.cast(pixels, again, torch::ones({})).item<double>(), expected.item<double>(), 1e-5);
+  }
+  EXPECT_GT(unlike, 0) << "dropout should change some split, or this test shows nothing";
+}
+
+TEST(BaitStep, CastsTheBaitAloneAndBitesWithTheFeaturesAlone) {
   SourceModel source(test::small_info("lenet"), Random(1));
   BaitStep step(source, {});
   const NamedTensors anchor = copy_of(source.classifier_parameters());

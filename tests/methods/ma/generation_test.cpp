@@ -20,6 +20,22 @@ TEST(SquaredDistance, SumsOverAllWeightsWithZeroGradientAtTheOrigin) {
   EXPECT_NEAR(squared_distance({a, b}, origin).item<double>(), 1.0, 1e-5);
 }
 
+TEST(RampWeight, IsZeroInTheWarmUpAndThenLinear) {
+  // Nine epochs of ten steps: three of warm-up, then a ramp to the end.
+  const auto at = [](double done, int64_t length = 60) {
+    return ramp_weight(torch::full({}, done), 30, length).item<double>();
+  };
+  EXPECT_EQ(at(0), 0);
+  EXPECT_EQ(at(29), 0);
+  EXPECT_NEAR(at(30), 1. / 60, 1e-7);
+  EXPECT_NEAR(at(59), 0.5, 1e-7) << "after six epochs";
+  EXPECT_EQ(at(89), 1);
+  EXPECT_NEAR(at(44, 30), 0.5, 1e-7);
+  EXPECT_EQ(at(60, 30), 1);
+  EXPECT_EQ(at(29, 0), 0);
+  EXPECT_EQ(at(30, 0), 1) << "without a ramp";
+}
+
 TEST(AdversarialLosses, MatchKnownValuesForUninformativeLogits) {
   const Tensor zero = torch::zeros({5, 1});
   EXPECT_NEAR(discriminator_loss(zero, zero).item<double>(), 1.386294, 1e-6);

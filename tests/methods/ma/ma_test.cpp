@@ -10,6 +10,7 @@
 #include "tributary/base/error.h"
 #include "tributary/methods/baselines.h"
 #include "tributary/methods/shot/centroids.h"
+#include "tributary/train/device_images.h"
 
 namespace tributary {
 namespace {
@@ -62,6 +63,20 @@ TEST(Ma, KeepsThePredictorDuringWarmUp) {
   EXPECT_EQ(run.rounds.back().means.size(), MaStep::losses().size());
 }
 
+TEST(Ma, DecaysItsRatesAndHasTheDefaultsOfMomentumForDigits) {
+  const Ensemble ensemble = test::small_ensemble({"lenet"});
+  const auto method = test::configured(ma_method(), "", MethodOptions());
+  EXPECT_TRUE(dynamic_cast<LearnedMethod&>(*method).schedule(ensemble, 400).decay);
+  const auto result = [](const std::string& options) {
+    return adapted_by_ma(test::small_ensemble({"lenet"}), 1, options).rounds.back().probabilities;
+  };
+  const Tensor own = result("");
+  EXPECT_TENSOR_EQ(result("ma_lambda_generated = 1.0\nma_lambda_clustering = 0.01\nma_lambda_weights = 0.01\n"
+                          "ma_warm_up = 1\nma_ramp = 1\n"),
+                   own);
+  EXPECT_TENSOR_EQ(result("ma_descent = 'adam'\n"), result("ma_descent = 'adam'\nma_lambda_weights = 0.0001\n"));
+}
+
 TEST(Ma, IsBitwiseReproducibleAndDependsOnTheSeed) {
   const auto result = [](uint64_t seed) {
     return adapted_by_ma(test::small_ensemble({"lenet"}), seed).rounds.back().probabilities;
@@ -103,6 +118,8 @@ struct Parts {
   NamedTensors generator, discriminator, predictor;
 };
 
+const Tensor kFull = torch::tensor(1.0f);  // the end of the ramp
+
 class MaRouting : public ::testing::TestWithParam<MaSpace> {
  protected:
   MaRouting() {
@@ -143,7 +160,7 @@ TEST_P(MaRouting, EveryStepUpdatesOnlyItsNetwork) {
 
   before = after;
   const MaSlopes slopes =
-      step_->predictor_slopes(real, step_->draw(6, draws_), draws_.normal(real.sizes()), generated_, target_);
+      step_->predictor_slopes(real, step_->draw(6, draws_), draws_.normal(real.sizes()), kFull, generated_, target_);
   step_->step_predictor(slopes, torch::tensor(1.0f), torch::tensor(1.0f));
   after = parts();
   EXPECT_TRUE(equal(after.discriminator, before.discriminator));
@@ -164,7 +181,7 @@ TEST_P(MaRouting, PredictorUsesTheChosenOptimiser) {
     const Tensor weight = source_.backbone_parameters().front().value;
     const Tensor real = step.begin(pixels_, target_);
     const MaSlopes slopes =
-        step.predictor_slopes(real, step.draw(6, draws_), draws_.normal(real.sizes()), generated_, target_);
+        step.predictor_slopes(real, step.draw(6, draws_), draws_.normal(real.sizes()), kFull, generated_, target_);
     const Tensor before = weight.detach().clone(), slope = slopes.gradients.front().clone();
     step.step_predictor(slopes, torch::tensor(0.5f), torch::tensor(0.0f));
     EXPECT_TENSOR_EQ(weight.detach(), before) << "not active";
@@ -175,19 +192,64 @@ TEST_P(MaRouting, PredictorUsesTheChosenOptimiser) {
   }
 }
 
-TEST_P(MaRouting, OnlyTrainingPassesUpdateRunningStatistics) {
-  // One pass of real samples through the backbone and, for pictures, one of generated samples; both through the
-  // bottleneck.
+TEST_P(MaRouting, OnlyOnePassOfRealSamplesUpdatesTheRunningStatistics) {
   std::vector<DropoutStream> dropout_stream = {draws_, generated_, target_};
-  step_->run(pixels_, torch::tensor(1.0f), torch::tensor(1.0f), dropout_stream);
-  for (const NamedTensor& tensor : source_.state()) {
-    if (tensor.name == "bottleneck.bn.num_batches_tracked") {
-      EXPECT_EQ(tensor.value.item<int64_t>(), 2);
+  SourceModel twin(source_.info(), Random(0));
+  twin.restore(source_.state());
+  twin.features(normalise(pixels_, source_.info().normalisation), &target_);
+  step_->run(pixels_, torch::tensor(1.0f), kFull, dropout_stream);
+  const NamedTensors now = source_.state(), expected = twin.state();
+  int statistics = 0;
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (now[i].name.ends_with("num_batches_tracked")) {
+      EXPECT_EQ(now[i].value.item<int64_t>(), 1) << now[i].name;
     }
-    if (tensor.name == "backbone.conv_params.1.num_batches_tracked") {
-      EXPECT_EQ(tensor.value.item<int64_t>(), GetParam() == MaSpace::kImage ? 2 : 1);
-    }
+    if (now[i].name.find("running_") == std::string::npos) continue;
+    ++statistics;
+    EXPECT_TENSOR_NEAR(now[i].value, expected[i].value, 1e-6) << now[i].name << ": generated samples left a trace";
   }
+  EXPECT_GE(statistics, 8);
+}
+
+// The masks of the pass are used again, so that a change of length zero changes nothing.
+TEST_P(MaRouting, EqualDropoutGivesNoDivergenceWithoutAChange) {
+  const auto divergence = [&](double radius) {
+    MaNumbers numbers;
+    numbers.space = GetParam();
+    numbers.adversary = {0.1, radius, GetParam() == MaSpace::kFeature};
+    SourceModel source(test::small_info("dtn"), Random(1));
+    MaStep step(source, numbers, Random(5));
+    DropoutStream draws(Random(3), torch::kCPU), generated(Random(4), torch::kCPU), target(Random(6), torch::kCPU);
+    const Tensor real = step.begin(pixels_, target);
+    const MaDraw draw = step.draw(6, draws);
+    const Tensor losses =
+        step.predictor_slopes(real, draw, draws.normal(real.sizes()), kFull, generated, target).losses;
+    return losses[3].item<double>();
+  };
+  EXPECT_NEAR(divergence(0), 0, 1e-6);
+  EXPECT_GT(divergence(1), 1e-4);
+}
+
+TEST_P(MaRouting, TheRampScalesGeneratedSamplesAndClusteringButNotThePull) {
+  const auto slopes = [&](double ramp, double weights) {
+    MaNumbers numbers;
+    numbers.space = GetParam();
+    numbers.adversary.relative = GetParam() == MaSpace::kFeature;
+    numbers.lambda_weights = weights;
+    SourceModel source(test::small_info("dtn"), Random(1));
+    MaStep step(source, numbers, Random(5));
+    for (const NamedTensor& parameter : source.classifier_parameters()) parameter.value.detach().add_(0.01);
+    DropoutStream draws(Random(3), torch::kCPU), generated(Random(4), torch::kCPU), target(Random(6), torch::kCPU);
+    const Tensor real = step.begin(pixels_, target);
+    const MaDraw draw = step.draw(6, draws);
+    const MaSlopes found =
+        step.predictor_slopes(real, draw, draws.normal(real.sizes()), torch::full({}, ramp), generated, target);
+    return found.gradients.back().clone();  // of the classifier
+  };
+  const Tensor full = slopes(1, 0), half = slopes(0.5, 0), none = slopes(0, 0.01);
+  EXPECT_GT(full.abs().max().item<double>(), 1e-4);
+  EXPECT_TENSOR_NEAR(half, 0.5 * full, 1e-6);
+  EXPECT_TENSOR_NEAR(none, torch::full_like(none, 2 * 0.01 * 0.01), 1e-7);
 }
 
 INSTANTIATE_TEST_SUITE_P(Spaces, MaRouting, ::testing::Values(MaSpace::kImage, MaSpace::kFeature));

@@ -104,6 +104,17 @@ TEST(Nrc, UsesTheNumbersOfTheBenchmark) {
   EXPECT_GT(test::distance(of("office-home/art", ""), of("", "")), 1e-5);
 }
 
+TEST(Nrc, TrainsTheBackboneOfDigitsAtATenthOfTheHeadsRate) {
+  const auto of = [](double rate_backbone, double rate_head) {
+    MethodOptions common = quick();
+    common.rate_backbone = rate_backbone;
+    common.rate_bottleneck = rate_head;
+    return after(adapted_by_nrc("", common), 2);
+  };
+  EXPECT_TENSOR_EQ(of(/*the defaults*/ 0, -1), of(1e-4, 1e-3));
+  EXPECT_GT(test::distance(of(0, -1), of(1e-3, 1e-3)), 1e-6);
+}
+
 TEST(Nrc, PapersFormIsAnOption) {
   const Recorder paper = adapted_by_nrc("nrc_self = \"loss\"\n");
   EXPECT_LT(paper.rounds.back().means.at("self").front(), 0);

@@ -37,6 +37,17 @@ TEST(Sfda, TrainsOnFullBatches) {
   EXPECT_GT(test::distance(recorder.rounds.front().logits, recorder.rounds.back().logits), 1e-4);
 }
 
+TEST(Sfda, TrainsTheBackboneOfDigitsAtATenthOfTheHeadsRate) {
+  const auto adapted = [](double rate_backbone) {
+    Ensemble ensemble = test::small_ensemble({"lenet"});
+    MethodOptions common = quick(1);
+    common.rate_backbone = rate_backbone;
+    return adapt(ensemble, test::noise_pictures(16), common).rounds.back().logits;
+  };
+  EXPECT_TENSOR_EQ(adapted(/*the default*/ 0), adapted(1e-4));
+  EXPECT_GT(test::distance(adapted(0), adapted(1e-3)), 0);
+}
+
 TEST(Sfda, IsBitwiseReproducibleAndDependsOnTheSeed) {
   const auto adapted = [](uint64_t seed, const std::string& options) {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});

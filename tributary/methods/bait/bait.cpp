@@ -54,19 +54,21 @@ NamedTensors BaitStep::state() const {
 }
 
 Tensor BaitStep::cast(const Tensor& pixels, DropoutStream& dropout_stream, const Tensor& rate_factor) {
-  Tensor anchor, bait;
+  Tensor anchor, bait, split;
   {
     const MixedPrecision precision(options_.mixed_precision, pixels.device());
     Tensor features;
     {
       // The released code accumulates a gradient in the features here, but discards it before using it.
       torch::NoGradGuard no_grad;
-      features = source_.features(normalise(pixels, source_.info().normalisation), &dropout_stream);
+      const Tensor x = normalise(pixels, source_.info().normalisation);
+      if (options_.split_in_evaluation) split = source_.classify(source_.features(x)).to(torch::kFloat32);
+      features = source_.features(x, &dropout_stream);
       anchor = source_.classify(features).to(torch::kFloat32);
     }
     bait = bait_(features).to(torch::kFloat32);
   }
-  const Tensor signs = uncertain_signs(entropy(anchor.softmax(1)));
+  const Tensor signs = uncertain_signs(entropy((split.defined() ? split : anchor).softmax(1)));
   const Tensor loss = cast_loss(head_distances(anchor, bait, options_.distance), signs, options_.cast_weight);
   bait_optimiser_.zero_gradients();  // includes gradients left by the last bite
   loss.backward();
@@ -124,10 +126,9 @@ class Bait : public LearnedMethod {
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
     const bool photographs = for_photographs(ensemble);
-    TrainingSchedule schedule =
-        common_.schedule(ensemble, /*own_batch=*/photographs ? 128 : 64, /*own_epochs=*/photographs ? 30 : 15);
+    TrainingSchedule schedule = common_.schedule(ensemble, /*own_batch=*/128, /*own_epochs=*/photographs ? 30 : 15);
     schedule.steps = schedule.rounds * batches_per_epoch(pictures, schedule.batch);
-    schedule.decay = false;
+    schedule.decay = !photographs;
     return schedule;
   }
 
@@ -139,7 +140,8 @@ class Bait : public LearnedMethod {
     options.cast_weight = options_.cast_weight >= 0 ? options_.cast_weight : own_weight;
     const bool photographs = for_photographs(ensemble);
     const double own = bait_rate(photographs, schedule.steps);
-    options.rate_backbone = common_.backbone_rate(photographs ? own / 10 : own);
+    options.rate_backbone = common_.backbone_rate(own / 10);
+    options.split_in_evaluation = !photographs;
     options.rate_bottleneck = common_.bottleneck_rate(own);
     options.rate_bait = options_.rate > 0 ? options_.rate : own;
     options.mixed_precision = is_mixed(schedule.precision);

@@ -12,11 +12,12 @@ struct BaitStepOptions {
   double cast_weight = 10;  // tuned to the code's distance, which is small and bounded
   double rate_backbone = 1e-3, rate_bottleneck = 1e-3, rate_bait = 1e-3;
   bool mixed_precision = false;
+  // Splits the batch by entropies from an evaluation pass.
+  bool split_in_evaluation = false;
 };
 
-// The default learning rate of bottleneck and bait for this number of steps. The rate does not decay, so features move
-// further with more steps: on small pictures 1e-3 suits 600 steps and diverges over many more (docs/results.md,
-// Digit-Five).
+// The default learning rate of bottleneck and bait for this number of steps. Features move further with more steps:
+// on small pictures a constant 1e-3 suits 600 steps and diverges over many more (docs/results.md, Digit-Five).
 double bait_rate(bool photographs, int64_t steps);
 
 // One source, its frozen classifier as the anchor, and the bait. Throws an InputError if the classifier of the source

@@ -1,5 +1,6 @@
 #include "tributary/methods/ma/generation.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tributary {
@@ -15,6 +16,10 @@ Tensor discriminator_loss(const Tensor& real, const Tensor& generated) {
 
 Tensor generator_loss(const Tensor& generated, bool saturating) {
   return saturating ? -at::softplus(generated).mean() : at::softplus(-generated).mean();
+}
+
+Tensor ramp_weight(const Tensor& done, int64_t warm_up, int64_t length) {
+  return ((done + (1 - static_cast<double>(warm_up))) / static_cast<double>(std::max<int64_t>(1, length))).clamp(0, 1);
 }
 
 Tensor squared_distance(const std::vector<Tensor>& parameters, const std::vector<Tensor>& origin) {

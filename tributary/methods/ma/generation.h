@@ -20,6 +20,10 @@ Tensor discriminator_loss(const Tensor& real, const Tensor& generated);
 // gradient vanishes where the discriminator is certain: [].
 Tensor generator_loss(const Tensor& generated, bool saturating);
 
+// 0 while fewer than `warm_up` steps are done, then linear up to 1 over `length` steps: clamp((done + 1 - warm_up) /
+// length, 0, 1). `done`, float [], counts the steps before this one; a length of 0 jumps.
+Tensor ramp_weight(const Tensor& done, int64_t warm_up, int64_t length);
+
 // |theta - origin|^2, summed over all tensors: [].
 Tensor squared_distance(const std::vector<Tensor>& parameters, const std::vector<Tensor>& origin);
 

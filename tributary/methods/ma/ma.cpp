@@ -10,6 +10,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/methods/baselines.h"
+#include "tributary/methods/ma/generation.h"
 #include "tributary/methods/ma/ma_step.h"
 #include "tributary/train/sampler.h"
 
@@ -18,11 +19,13 @@ namespace {
 
 struct MaOptions {
   MaSpace space = MaSpace::kAuto;
-  double lambda_generated = 0.1, lambda_semantic = 0.1, lambda_weights = 1e-4;
-  double lambda_clustering = -1;  // negative: 1 for photographs, 0.1 for digits
+  double lambda_generated = 1, lambda_semantic = 0.1;
+  double lambda_weights = -1;     // negative: 1e-2 under momentum, 1e-4 under Adam
+  double lambda_clustering = -1;  // negative: 0.01
   double probe = 0.1;
   double radius = -1;    // negative: 3.5 for pictures, a tenth of their norm for features
-  int64_t warm_up = -1;  // in epochs; negative: a tenth of all, at least one
+  int64_t warm_up = -1;  // in epochs; negative: a third of them, at least one
+  int64_t ramp = -1;     // in epochs; negative: all that follow the warm-up
   bool saturating = false;
   MaFakes fakes = MaFakes::kTrain;
   std::optional<MaDescent> descent;  // unset: SGD for digits, Adam for photographs
@@ -31,8 +34,9 @@ struct MaOptions {
 
 class MaLearner : public Learner {
  public:
-  MaLearner(SourceModel& source, const MaNumbers& numbers, const Random& init, int64_t warm_up)
-      : step_(source, numbers, init), warm_up_(static_cast<double>(warm_up)) {}
+  // `warm_up` and `ramp` are in steps.
+  MaLearner(SourceModel& source, const MaNumbers& numbers, const Random& init, int64_t warm_up, int64_t ramp)
+      : step_(source, numbers, init), warm_up_(warm_up), ramp_(ramp) {}
 
   std::vector<std::string> losses() const override { return MaStep::losses(); }
   int64_t dropout_streams() const override { return MaStep::kPasses; }
@@ -40,13 +44,13 @@ class MaLearner : public Learner {
 
   // During warm-up a step computes everything but does not update the predictor: a captured step cannot branch.
   Tensor step(const TargetBatch& batch) override {
-    const Tensor active = (batch.progress >= warm_up_).to(torch::kFloat32);
-    return step_.run(batch.pixels, batch.rate_factor, active, batch.dropout_stream);
+    const Tensor ramp = ramp_weight(batch.progress, warm_up_, ramp_);
+    return step_.run(batch.pixels, batch.rate_factor, ramp, batch.dropout_stream);
   }
 
  private:
   MaStep step_;
-  double warm_up_;  // in steps
+  int64_t warm_up_, ramp_;
 };
 
 class Ma : public LearnedMethod {
@@ -61,20 +65,20 @@ class Ma : public LearnedMethod {
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t) const override {
     const bool photographs = for_photographs(ensemble);
     const int64_t epochs = !photographs ? 30 : common_.benchmark.starts_with("domainnet") ? 5 : 15;
-    TrainingSchedule schedule = common_.schedule(ensemble, /*own_batch=*/photographs ? 32 : 64, epochs);
-    schedule.decay = false;
-    return schedule;
+    return common_.schedule(ensemble, /*own_batch=*/photographs ? 32 : 64, epochs);
   }
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
                                                  const TrainingSchedule& schedule) override {
     const MaNumbers numbers = resolved_numbers(for_photographs(ensemble), images, schedule);
-    const int64_t epochs = options_.warm_up >= 0 ? options_.warm_up : std::max<int64_t>(1, schedule.rounds / 10);
-    const int64_t warm_up = epochs * batches_per_epoch(images.size(), std::min(schedule.batch, images.size()));
+    const int64_t warm_up = options_.warm_up >= 0 ? options_.warm_up : std::max<int64_t>(1, schedule.rounds / 3);
+    const int64_t ramp = options_.ramp >= 0 ? options_.ramp : std::max<int64_t>(0, schedule.rounds - warm_up);
+    const int64_t batches = batches_per_epoch(images.size(), std::min(schedule.batch, images.size()));
     std::vector<std::unique_ptr<Learner>> all;
     for (SourceModel& source : ensemble.sources)
       all.push_back(std::make_unique<MaLearner>(source, numbers,
-                                                Random(schedule.seed, Purpose::kAdversary, {all.size()}), warm_up));
+                                                Random(schedule.seed, Purpose::kAdversary, {all.size()}),
+                                                warm_up * batches, ramp * batches));
     return all;
   }
 
@@ -90,13 +94,14 @@ class Ma : public LearnedMethod {
     numbers.space = options_.space != MaSpace::kAuto ? options_.space : small ? MaSpace::kImage : MaSpace::kFeature;
     numbers.lambda_generated = options_.lambda_generated;
     numbers.lambda_semantic = options_.lambda_semantic;
-    numbers.lambda_weights = options_.lambda_weights;
-    numbers.lambda_clustering = options_.lambda_clustering >= 0 ? options_.lambda_clustering : photographs ? 1 : 0.1;
+    numbers.lambda_clustering = options_.lambda_clustering >= 0 ? options_.lambda_clustering : 0.01;
     const bool features = numbers.space == MaSpace::kFeature;
     numbers.adversary = {options_.probe, options_.radius >= 0 ? options_.radius : features ? 0.1 : 3.5, features};
     numbers.saturating = options_.saturating;
     numbers.fakes = options_.fakes;
     numbers.descent = options_.descent.value_or(photographs ? MaDescent::kAdam : MaDescent::kSgd);
+    const double own_pull = numbers.descent == MaDescent::kSgd ? 1e-2 : 1e-4;
+    numbers.lambda_weights = options_.lambda_weights >= 0 ? options_.lambda_weights : own_pull;
     numbers.rate_generator = options_.rate_generator;
     numbers.rate_discriminator = options_.rate_discriminator;
     numbers.rate_backbone = common_.backbone_rate(photographs ? 1e-5 : 1e-3);
@@ -117,10 +122,11 @@ void declare_options(OptionTable& table, MaOptions& own) {
   table.number(section, "ma_lambda_generated", &own.lambda_generated, 0, 1e6, "weight of MA's generated samples");
   table.number(section, "ma_lambda_semantic", &own.lambda_semantic, 0, 1e6,
                "weight of the class loss of MA's generator");
-  table.number(section, "ma_lambda_weights", &own.lambda_weights, 0, 1e6,
-               "weight of the squared distance to the source's weights in MA");
+  table.number(section, "ma_lambda_weights", &own.lambda_weights, -1, 1e6,
+               "weight of the squared distance to the source's weights in MA; -1 takes 1e-2 under momentum and 1e-4 "
+               "under Adam");
   table.number(section, "ma_lambda_clustering", &own.lambda_clustering, -1, 1e6,
-               "weight of MA's clustering loss; -1 takes 1 for photographs and 0.1 for digits");
+               "weight of MA's clustering loss; -1 takes 0.01");
   table.number(section, "ma_probe", &own.probe, 1e-4, 1e3,
                "norm of the random initial perturbation in MA's virtual adversarial loss");
   table.number(
@@ -128,7 +134,11 @@ void declare_options(OptionTable& table, MaOptions& own) {
       "norm of MA's virtual adversarial perturbation, for features relative to their norm; -1 takes 3.5 for pictures "
       "and 0.1 for features");
   table.integer(section, "ma_warm_up", &own.warm_up, -1, 100000,
-                "epochs in which MA trains its generator only; -1 takes a tenth of all, at least one");
+                "epochs in which MA trains its generator only; -1 takes a third of all, at least one");
+  table.integer(
+      section, "ma_ramp", &own.ramp, -1, 100000,
+      "epochs after the warm-up in which the weights of generated samples and of clustering grow linearly; -1 "
+      "takes all that are left");
   table.flag(section, "ma_saturating", &own.saturating, "let MA's generator minimise ln(1 - D), as in the paper");
   table.choice(section, "ma_bn_fake", &own.fakes, {{"train", MaFakes::kTrain}, {"eval", MaFakes::kEval}},
                "BatchNorm mode for generated samples in MA: batch statistics or running statistics");

@@ -169,31 +169,38 @@ MaSlopes MaStep::generator_slopes(const MaDraw& draw) {
       torch::autograd::grad({adversarial + numbers_.lambda_semantic * semantic}, generator_optimiser_.parameters())};
 }
 
-MaSlopes MaStep::predictor_slopes(const Tensor& real, const MaDraw& draw, const Tensor& start, DropoutStream& generated,
-                                  DropoutStream& target) {
+MaSlopes MaStep::predictor_slopes(const Tensor& real, const MaDraw& draw, const Tensor& start, const Tensor& ramp,
+                                  DropoutStream& generated, DropoutStream& target) {
   Tensor fakes;
   {
     torch::NoGradGuard no_grad;
     fakes = generate(draw);
   }
-  // Generated samples first, so that the last update of the running statistics comes from real samples.
-  const Tensor of_fakes = predict(fakes, numbers_.fakes == MaFakes::kTrain ? &generated : nullptr, numbers_.mixed);
+  const size_t drawn_before = target.drawn().size();
   const Tensor logits = predict(real, &target, numbers_.mixed);
+  const std::vector<Tensor> masks(target.drawn().begin() + static_cast<ptrdiff_t>(drawn_before), target.drawn().end());
   {
+    // Real samples alone move the running statistics.
     torch::NoGradGuard no_grad;
     assign(statistics_after_, statistics_);
   }
+  const Tensor of_fakes = predict(fakes, numbers_.fakes == MaFakes::kTrain ? &generated : nullptr, numbers_.mixed);
+  // With the dropout masks of the pass above, so that predictions differ by the perturbation alone.
+  const auto predict_alike = [&](const Tensor& samples, bool mixed) {
+    DropoutStream same(masks, real.device());
+    return predict(samples, &same, mixed);
+  };
   // In full precision: the probe changes a pixel by less than the resolution of bfloat16.
-  DropoutStream quiet = DropoutStream::quiet(real.device());
   const Tensor change = virtual_adversarial_change(real, logits, start, numbers_.adversary, [&](const Tensor& samples) {
-    return predict(samples, &quiet, /*mixed=*/false);
+    return predict_alike(samples, /*mixed=*/false);
   });
   const Tensor from_generated = at::cross_entropy_loss(of_fakes, draw.labels);
   const Tensor distance = squared_distance(predictor_optimiser_.parameters(), origin_);
   const Tensor entropies = prediction_entropy(logits);
-  const Tensor divergence = prediction_divergence(logits, predict(real + change, &quiet, numbers_.mixed));
-  const Tensor total = numbers_.lambda_generated * from_generated + numbers_.lambda_weights * distance +
-                       numbers_.lambda_clustering * (entropies + divergence);
+  const Tensor divergence = prediction_divergence(logits, predict_alike(real + change, numbers_.mixed));
+  const Tensor ramped =
+      numbers_.lambda_generated * from_generated + numbers_.lambda_clustering * (entropies + divergence);
+  const Tensor total = ramp * ramped + numbers_.lambda_weights * distance;
   const Tensor marginal = entropy(logits.detach().softmax(1).mean(0), 0);
   return {at::stack({from_generated.detach(), distance.detach(), entropies.detach(), divergence.detach(), marginal}),
           torch::autograd::grad({total}, predictor_optimiser_.parameters())};
@@ -215,7 +222,7 @@ void MaStep::step_predictor(const MaSlopes& slopes, const Tensor& rate_factor, c
     statistics_[i].copy_(at::where(on, statistics_after_[i], statistics_before_[i]));
 }
 
-Tensor MaStep::run(const Tensor& pixels, const Tensor& rate_factor, const Tensor& active,
+Tensor MaStep::run(const Tensor& pixels, const Tensor& rate_factor, const Tensor& ramp,
                    std::vector<DropoutStream>& dropout_stream) {
   const int64_t count = pixels.size(0);
   const Tensor real = begin(pixels, dropout_stream[kTarget]);
@@ -226,8 +233,8 @@ Tensor MaStep::run(const Tensor& pixels, const Tensor& rate_factor, const Tensor
   const MaDraw last = draw(count, dropout_stream[kDraws]);
   const Tensor start = dropout_stream[kDraws].normal(real.sizes());
   const MaSlopes of_predictor =
-      predictor_slopes(real, last, start, dropout_stream[kGenerated], dropout_stream[kTarget]);
-  step_predictor(of_predictor, rate_factor, active);
+      predictor_slopes(real, last, start, ramp, dropout_stream[kGenerated], dropout_stream[kTarget]);
+  step_predictor(of_predictor, rate_factor, (ramp > 0).to(torch::kFloat32));
   return at::cat({of_discriminator.losses, of_generator.losses, of_predictor.losses});
 }
 

@@ -14,8 +14,7 @@
 namespace tributary {
 
 enum class MaSpace { kAuto, kImage, kFeature };
-// BatchNorm mode of the predictor for generated samples: batch statistics, which update the running ones, or running
-// statistics.
+// BatchNorm mode of the predictor for generated samples: batch or running statistics. Neither updates the running ones.
 enum class MaFakes { kTrain, kEval };
 // The optimiser of the predictor.
 enum class MaDescent { kSgd, kAdam };
@@ -23,7 +22,7 @@ enum class MaDescent { kSgd, kAdam };
 // The hyper-parameters of a step, with defaults resolved.
 struct MaNumbers {
   MaSpace space = MaSpace::kImage;
-  double lambda_generated = 0.1, lambda_semantic = 0.1, lambda_weights = 1e-4, lambda_clustering = 0.1;
+  double lambda_generated = 1, lambda_semantic = 0.1, lambda_weights = 1e-2, lambda_clustering = 0.01;
   VirtualAdversary adversary;
   bool saturating = false;
   MaFakes fakes = MaFakes::kTrain;
@@ -53,9 +52,9 @@ class MaStep {
 
   static std::vector<std::string> losses();
 
-  // Runs all three updates for pixels [n, 3, s, s] in 0..1. If `active`, float [], is zero, the predictor and its
-  // running statistics do not change.
-  Tensor run(const Tensor& pixels, const Tensor& rate_factor, const Tensor& active,
+  // Runs all three updates for pixels [n, 3, s, s] in 0..1. `ramp`, float [] in 0..1, multiplies the weights of
+  // generated samples and of clustering. If it is zero, the predictor and its running statistics do not change.
+  Tensor run(const Tensor& pixels, const Tensor& rate_factor, const Tensor& ramp,
              std::vector<DropoutStream>& dropout_stream);
 
   // The parts of `run`. `real` is the batch in sample space; in feature space this is a training pass of the backbone,
@@ -66,8 +65,8 @@ class MaStep {
   MaSlopes discriminator_slopes(const Tensor& real, const MaDraw& draw);
   MaSlopes generator_slopes(const MaDraw& draw);
   // `start` are normal numbers in the shape of `real`. Updates the running statistics; `step_predictor` corrects them.
-  MaSlopes predictor_slopes(const Tensor& real, const MaDraw& draw, const Tensor& start, DropoutStream& generated,
-                            DropoutStream& target);
+  MaSlopes predictor_slopes(const Tensor& real, const MaDraw& draw, const Tensor& start, const Tensor& ramp,
+                            DropoutStream& generated, DropoutStream& target);
   void step_discriminator(const MaSlopes& slopes) { discriminator_optimiser_.step(slopes.gradients); }
   void step_generator(const MaSlopes& slopes) { generator_optimiser_.step(slopes.gradients); }
   void step_predictor(const MaSlopes& slopes, const Tensor& rate_factor, const Tensor& active);

@@ -4,13 +4,11 @@
 // There are no pseudo-labels. Every step looks up the neighbours of its pictures in a bank of the whole target set and
 // pulls predictions towards theirs; a further term keeps the classes diverse. Nothing is frozen: the classifier is
 // trained too. The probabilities of the adapted sources are averaged.
-#include <algorithm>
-#include <string_view>
 #include <utility>
 
-#include "tributary/device/accelerator.h"
+#include "tributary/benchmarks/hyper_parameters.h"
 #include "tributary/methods/baselines.h"
-#include "tributary/methods/nrc/reciprocity.h"
+#include "tributary/methods/nrc/bank_filling.h"
 #include "tributary/train/sampler.h"
 #include "tributary/train/sgd.h"
 
@@ -27,33 +25,6 @@ struct NrcOptions {
   SelfTerm self = SelfTerm::kAsNeighbour;
 };
 
-// The settings per benchmark (docs/method.md, NRC).
-struct NrcSetting {
-  std::string_view benchmark;
-  NeighbourCounts first, later;
-  double rate_backbone, rate_head;
-  bool decay;
-  int64_t epochs;
-};
-
-constexpr NrcSetting kSettings[] = {
-    {"office-home", {3, 2}, {5, 4}, 1e-4, 1e-3, false, 40},
-    {"office-31", {2, 3}, {2, 3}, 1e-4, 1e-3, true, 50},
-    {"domainnet", {5, 5}, {5, 5}, 1e-4, 1e-3, true, 15},
-    {"digit-five", {5, 5}, {5, 5}, 1e-3, 1e-3, true, 15},
-};
-
-// Finds the settings by the benchmark's name, optionally followed by "/target", else by the kind of pictures.
-NrcSetting setting_for(const std::string& benchmark, bool photographs) {
-  const std::string_view name = std::string_view(benchmark).substr(0, benchmark.find('/'));
-  const auto named = [](std::string_view wanted) {
-    return std::find_if(std::begin(kSettings), std::end(kSettings),
-                        [wanted](const NrcSetting& setting) { return setting.benchmark == wanted; });
-  };
-  const auto* found = named(name);
-  return found != std::end(kSettings) ? *found : *named(photographs ? "domainnet" : "digit-five");
-}
-
 class NrcLearner : public Learner {
  public:
   NrcLearner(SourceModel& source, uint64_t index, const DeviceImages& images, const TrainingSchedule& schedule,
@@ -68,8 +39,7 @@ class NrcLearner : public Learner {
         optimiser_(std::move(optimiser)),
         banks_(images.size(), source.info().feature_width, static_cast<int64_t>(source.info().classes.size()),
                images.device()) {
-    // Other methods freeze the classifier.
-    for (NamedTensor& parameter : source_.classifier_parameters()) parameter.value.set_requires_grad(true);
+    unfreeze(source_.classifier_parameters());
   }
 
   std::vector<std::string> losses() const override {
@@ -86,19 +56,11 @@ class NrcLearner : public Learner {
   // Fills the banks with the outputs for augmented pictures, in evaluation mode.
   void begin_round(int64_t round, const std::vector<Outputs>&) override {
     if (round != 1) return;
-    torch::NoGradGuard no_grad;
-    const Random random(schedule_.seed, Purpose::kAugment, {index_, /*before step 1*/ 0});
-    for (int64_t begin = 0; begin < images_.size(); begin += schedule_.batch) {
-      const Tensor rows = torch::arange(begin, std::min(begin + schedule_.batch, images_.size()));
-      const Tensor pixels = images_.augmented(rows, schedule_.augmentation, random.child(static_cast<uint64_t>(begin)));
-      const NoAlgorithmSearch quick(rows.size(0) != schedule_.batch);
-      const auto [phi, logits] = forward(pixels, nullptr);
-      banks_.write(rows.to(images_.device()), phi, logits.softmax(1));
-    }
+    fill_banks(banks_, source_, index_, images_, schedule_);
   }
 
   Tensor step(const TargetBatch& batch) override {
-    const auto [phi, logits] = forward(batch.pixels, &batch.dropout_stream.front());
+    const auto [phi, logits] = features_and_logits(source_, batch.pixels, &batch.dropout_stream.front(), mixed_);
     const Tensor probabilities = logits.softmax(1);
     // Update the banks before the search, so that it finds the batch in its current state.
     banks_.write(batch.rows, phi.detach(), probabilities.detach());
@@ -113,13 +75,6 @@ class NrcLearner : public Learner {
   }
 
  private:
-  // Features and logits.
-  std::pair<Tensor, Tensor> forward(const Tensor& pixels, DropoutStream* dropout_stream) {
-    const MixedPrecision precision(mixed_, pixels.device());
-    const Tensor phi = source_.features(normalise(pixels, source_.info().normalisation), dropout_stream);
-    return {phi.to(torch::kFloat32), source_.classify(phi).to(torch::kFloat32)};
-  }
-
   SourceModel& source_;
   uint64_t index_;
   const DeviceImages& images_;
@@ -137,7 +92,7 @@ class Nrc : public LearnedMethod {
 
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
-    const NrcSetting own = setting(ensemble);
+    const NrcHyperParameters own = hyper_parameters();
     TrainingSchedule schedule = common_.schedule(ensemble, /*own_batch=*/64, own.epochs);
     schedule.decay = own.decay;
     // Set the default number of steps here, because the numbers of neighbours change at half of the steps.
@@ -147,7 +102,7 @@ class Nrc : public LearnedMethod {
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
                                                  const TrainingSchedule& schedule) override {
-    const NrcSetting own = setting(ensemble);
+    const NrcHyperParameters own = hyper_parameters();
     SgdOptions sgd;
     // The released code's decaying schedule also has its own weight decay.
     sgd.weight_decay = own.decay ? 1e-3 : 5e-4;
@@ -158,7 +113,8 @@ class Nrc : public LearnedMethod {
                      {source.bottleneck_parameters(), head},
                      {source.classifier_parameters(), head}},
                     sgd);
-      const NeighbourSchedule neighbours{own.first, own.later, schedule.steps};
+      const NeighbourSchedule neighbours{
+          {own.near, own.expanded}, {own.later_near, own.later_expanded}, schedule.steps};
       all.push_back(std::make_unique<NrcLearner>(source, all.size(), images, schedule, neighbours, options_.self,
                                                  std::move(optimiser)));
     }
@@ -167,17 +123,20 @@ class Nrc : public LearnedMethod {
 
  private:
   // The benchmark's numbers, overridden by those that the user gave.
-  NrcSetting setting(const Ensemble& ensemble) const {
-    NrcSetting own = setting_for(common_.benchmark, for_photographs(ensemble));
-    const bool changes = own.first.near != own.later.near;
+  NrcHyperParameters hyper_parameters() const {
+    NrcHyperParameters own = nrc_hyper_parameters(common_.benchmark);
+    const bool changes = own.near != own.later_near;
     const auto take = [](int64_t given, int64_t& number) {
       if (given > 0) number = given;
     };
-    take(options_.neighbours, own.first.near);
-    take(options_.expanded, own.first.expanded);
-    if (!changes) own.later = own.first;
-    take(options_.later_neighbours, own.later.near);
-    take(options_.later_expanded, own.later.expanded);
+    take(options_.neighbours, own.near);
+    take(options_.expanded, own.expanded);
+    if (!changes) {
+      own.later_near = own.near;
+      own.later_expanded = own.expanded;
+    }
+    take(options_.later_neighbours, own.later_near);
+    take(options_.later_expanded, own.later_expanded);
     if (options_.schedule != NrcSchedule::kOwn) own.decay = options_.schedule == NrcSchedule::kDecay;
     return own;
   }

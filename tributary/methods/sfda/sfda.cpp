@@ -196,7 +196,7 @@ class Sfda : public LearnedMethod {
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
                                                  const TrainingSchedule& schedule) override {
     const bool photographs = for_photographs(ensemble);
-    SfdaPlan plan{options_, common_.backbone_rate(photographs ? 1e-4 : 1e-3), common_.bottleneck_rate(1e-3)};
+    SfdaPlan plan{options_, common_.backbone_rate(1e-4), common_.bottleneck_rate(1e-3)};
     plan.options.freeze_stem = options_.freeze_stem && photographs;
     if (plan.options.refresh == 0)
       plan.options.refresh = is_large() ? std::max<int64_t>(100, batches(schedule, images.size())) : 100;
