@@ -9,25 +9,24 @@
 namespace tributary {
 namespace {
 
-const auto kDouble = torch::kFloat64;
-
 Tensor probabilities() {
-  return torch::tensor({{.7, .2, .1}, {.1, .8, .1}, {.2, .3, .5}}, kDouble);
+  return torch::tensor({{.7, .2, .1}, {.1, .8, .1}, {.2, .3, .5}}, torch::kFloat64);
 }
 
 Tensor neighbour_scores() {
-  return torch::tensor({.6, .3, .1, .8, .1, .1, /**/ .2, .7, .1, 0., 1., 0., /**/ .1, .2, .7, .3, .3, .4}, kDouble)
+  return torch::tensor({.6, .3, .1, .8, .1, .1, /**/ .2, .7, .1, 0., 1., 0., /**/ .1, .2, .7, .3, .3, .4},
+                       torch::kFloat64)
       .view({3, 2, 3});
 }
 
 Tensor all_count(int64_t ranks) {
-  return torch::ones({ranks}, kDouble);
+  return torch::ones({ranks}, torch::kFloat64);
 }
 
 TEST(Attraction, IsMinusTheDotProductWithTheNeighboursScores) {
   const Tensor p = probabilities(), s = neighbour_scores();
   const Tensor products = (s * p.unsqueeze(1)).sum(2);
-  EXPECT_TENSOR_NEAR(products, torch::tensor({{.49, .59}, {.59, .80}, {.43, .35}}, kDouble), 1e-12);
+  EXPECT_TENSOR_NEAR(products, torch::tensor({{.49, .59}, {.59, .80}, {.43, .35}}, torch::kFloat64), 1e-12);
   EXPECT_NEAR(attraction(p, s, all_count(2)).item<double>(), -1.083333, 1e-6);
   // The released code's form differs by a constant.
   const Tensor released = neighbour_divergence(s, p.unsqueeze(1)).sum(1).mean();
@@ -37,7 +36,7 @@ TEST(Attraction, IsMinusTheDotProductWithTheNeighboursScores) {
 
 TEST(Attraction, LeavesOutRanksThatDoNotCount) {
   const Tensor p = probabilities(), s = neighbour_scores();
-  EXPECT_NEAR(attraction(p, s, torch::tensor({1., 0.}, kDouble)).item<double>(), -(.49 + .59 + .43) / 3, 1e-12);
+  EXPECT_NEAR(attraction(p, s, torch::tensor({1., 0.}, torch::kFloat64)).item<double>(), -(.49 + .59 + .43) / 3, 1e-12);
 }
 
 TEST(Dispersion, IsTheSumOfProductsWithTheOthersOfTheBatch) {
@@ -47,7 +46,7 @@ TEST(Dispersion, IsTheSumOfProductsWithTheOthersOfTheBatch) {
   EXPECT_NEAR(pairs[0][2].item<double>(), .25, 1e-12);
   EXPECT_NEAR(pairs[1][2].item<double>(), .31, 1e-12);
   EXPECT_NEAR(dispersion(p).item<double>(), 0.533333, 1e-6);
-  EXPECT_TENSOR_NEAR(p.sum(0), torch::tensor({1., 1.3, .7}, kDouble), 1e-12);
+  EXPECT_TENSOR_NEAR(p.sum(0), torch::tensor({1., 1.3, .7}, torch::kFloat64), 1e-12);
   EXPECT_NEAR(p.sum(0).square().sum().item<double>(), 3.18, 1e-12);
   EXPECT_NEAR(p.square().sum().item<double>(), 1.58, 1e-12);
   const double both = attraction(p, neighbour_scores(), all_count(2)).item<double>() + dispersion(p).item<double>();
@@ -68,10 +67,10 @@ TEST(AadGradient, HasTheKnownValuesOnLogits) {
   const Tensor pull = logit_gradient(p, [&](const Tensor& q) { return attraction(q, s, all_count(2)); });
   const Tensor push = logit_gradient(p, [&](const Tensor& q) { return dispersion(q); });
   const Tensor half = logit_gradient(p, [&](const Tensor& q) { return dispersion(q, /*one_sided=*/true); });
-  EXPECT_TENSOR_NEAR(pull[0], torch::tensor({-.074667, .045333, .029333}, kDouble), 1e-6);
-  EXPECT_TENSOR_NEAR(push[0], torch::tensor({-.088667, .081333, .007333}, kDouble), 1e-6);
-  EXPECT_TENSOR_NEAR(pull[0] + push[0], torch::tensor({-.163333, .126667, .036667}, kDouble), 1e-6);
-  EXPECT_TENSOR_NEAR((pull + push).sum(1), torch::zeros({3}, kDouble), 1e-12);
+  EXPECT_TENSOR_NEAR(pull[0], torch::tensor({-.074667, .045333, .029333}, torch::kFloat64), 1e-6);
+  EXPECT_TENSOR_NEAR(push[0], torch::tensor({-.088667, .081333, .007333}, torch::kFloat64), 1e-6);
+  EXPECT_TENSOR_NEAR(pull[0] + push[0], torch::tensor({-.163333, .126667, .036667}, torch::kFloat64), 1e-6);
+  EXPECT_TENSOR_NEAR((pull + push).sum(1), torch::zeros({3}, torch::kFloat64), 1e-12);
   EXPECT_TENSOR_NEAR(half, 0.5 * push, 1e-15);
   // That of the products of all pairs, by hand.
   const Tensor pairs =
@@ -98,9 +97,9 @@ TEST(AadGradient, OfPartsOfABatchWithItsSumIsThatOfTheBatch) {
 
 TEST(AadGradient, VanishesAtTheFixedPoints) {
   constexpr int64_t kBatch = 4, kNeighbours = 3, kClasses = 5;
-  const Tensor scores = torch::zeros({kBatch, kNeighbours, kClasses}, kDouble);
+  const Tensor scores = torch::zeros({kBatch, kNeighbours, kClasses}, torch::kFloat64);
   scores.select(2, 1).fill_(1);
-  const Tensor z = torch::zeros({kBatch, kClasses}, kDouble);
+  const Tensor z = torch::zeros({kBatch, kClasses}, torch::kFloat64);
   z.select(1, 1).fill_(800);
   z.requires_grad_();
   const Tensor p = z.softmax(1);
@@ -108,20 +107,20 @@ TEST(AadGradient, VanishesAtTheFixedPoints) {
   EXPECT_DOUBLE_EQ(pull.item<double>(), -static_cast<double>(kNeighbours));
   EXPECT_DOUBLE_EQ(push.item<double>(), kBatch - 1.0);
   (pull + push).backward();
-  EXPECT_TENSOR_NEAR(z.grad(), torch::zeros({kBatch, kClasses}, kDouble), 1e-12);
+  EXPECT_TENSOR_NEAR(z.grad(), torch::zeros({kBatch, kClasses}, torch::kFloat64), 1e-12);
 
-  const Tensor even = torch::zeros({kBatch, kClasses}, kDouble).requires_grad_();
+  const Tensor even = torch::zeros({kBatch, kClasses}, torch::kFloat64).requires_grad_();
   const Tensor same = even.softmax(1);
-  (attraction(same, torch::full({kBatch, kNeighbours, kClasses}, 0.2, kDouble), all_count(kNeighbours)) +
+  (attraction(same, torch::full({kBatch, kNeighbours, kClasses}, 0.2, torch::kFloat64), all_count(kNeighbours)) +
    dispersion(same))
       .backward();
-  EXPECT_TENSOR_NEAR(even.grad(), torch::zeros({kBatch, kClasses}, kDouble), 1e-12);
+  EXPECT_TENSOR_NEAR(even.grad(), torch::zeros({kBatch, kClasses}, torch::kFloat64), 1e-12);
 }
 
 TEST(DispersionWeight, FadesWithBeta) {
   constexpr int64_t kSteps = 1000;
   const auto at = [](double done, double beta, double alpha = 1) {
-    return dispersion_weight(torch::full({}, done, kDouble), kSteps, alpha, beta).item<double>();
+    return dispersion_weight(torch::full({}, done, torch::kFloat64), kSteps, alpha, beta).item<double>();
   };
   for (const double beta : {0., 1., 5.}) EXPECT_DOUBLE_EQ(at(0, beta, 2.5), 2.5);
   for (const double done : {0., 100., 500., 999.}) EXPECT_DOUBLE_EQ(at(done, 0), 1);
@@ -137,18 +136,18 @@ TEST(DispersionWeight, FadesWithBeta) {
 // Balanced predictions of a batch of 64 disperse by 63 / K, whether they are uniform or certain.
 TEST(Dispersion, OfBalancedPredictionsShrinksWithTheNumberOfClasses) {
   for (const auto& [classes, expected] : {std::pair(10, 6.30), {12, 5.25}, {31, 2.03}, {65, 0.97}, {345, 0.18}})
-    EXPECT_NEAR(dispersion(torch::full({64, classes}, 1.0 / classes, kDouble)).item<double>(), expected, 5e-3);
+    EXPECT_NEAR(dispersion(torch::full({64, classes}, 1.0 / classes, torch::kFloat64)).item<double>(), expected, 5e-3);
 }
 
 TEST(AadNeighbours, AreThoseOnTheUnitCircle) {
-  const Tensor angle = torch::tensor({0., 10., 25., 90., 100.}, kDouble) * (M_PI / 180);
+  const Tensor angle = torch::tensor({0., 10., 25., 90., 100.}, torch::kFloat64) * (M_PI / 180);
   const Tensor bank = at::stack({angle.cos(), angle.sin()}, 1);
   EXPECT_TENSOR_EQ(nearest_rows(bank, torch::arange(5), 2),
                    torch::tensor({{1, 2}, {0, 2}, {1, 0}, {4, 2}, {3, 2}}, torch::kInt64));
 }
 
 TEST(AadNeighbours, OfTwinsAreEachOther) {
-  const Tensor bank = torch::tensor({{1., 0.}, {0., 1.}, {1., 0.}}, kDouble);
+  const Tensor bank = torch::tensor({{1., 0.}, {0., 1.}, {1., 0.}}, torch::kFloat64);
   const Tensor near = nearest_rows(bank, test::indices({0, 2}), 1);
   EXPECT_TENSOR_EQ(near, torch::tensor({{2}, {0}}, torch::kInt64));
 }

@@ -6,8 +6,6 @@
 namespace tributary {
 namespace {
 
-const auto kDouble = torch::kFloat64;
-
 JointScoreOptions euclidean(ConfidenceScore score = ConfidenceScore::kJmds) {
   JointScoreOptions options;
   options.score = score;
@@ -19,17 +17,19 @@ JointScore of_eight(const JointScoreOptions& options = euclidean()) {
   return joint_score(test::eight_points(), test::eight_predictions(), options);
 }
 
-const Tensor kConfidence = torch::tensor({.287364, .238329, .171653, .286361, .410954, .95, .035652, .089685}, kDouble);
+const Tensor kConfidence =
+    torch::tensor({.287364, .238329, .171653, .286361, .410954, .95, .035652, .089685}, torch::kFloat64);
 
 TEST(JointScore, HasTheKnownValues) {
   const JointScore found = of_eight();
   EXPECT_TENSOR_EQ(found.label, test::indices({0, 0, 0, 1, 1, 1, 0, 0}));
-  EXPECT_TENSOR_NEAR(found.gap,
-                     torch::tensor({.821692, .766665, .631062, .921178, 1.175089, 2.573474, .229372, .384668}, kDouble),
-                     2e-6);
-  EXPECT_TENSOR_NEAR(found.lpg,
-                     torch::tensor({.319293, .297911, .245218, .357951, .456616, 1., .089129, .149474}, kDouble), 1e-6);
-  EXPECT_TENSOR_NEAR(found.mppl, torch::tensor({.9, .8, .7, .8, .9, .95, .4, .6}, kDouble), 1e-12);
+  EXPECT_TENSOR_NEAR(
+      found.gap,
+      torch::tensor({.821692, .766665, .631062, .921178, 1.175089, 2.573474, .229372, .384668}, torch::kFloat64), 2e-6);
+  EXPECT_TENSOR_NEAR(
+      found.lpg, torch::tensor({.319293, .297911, .245218, .357951, .456616, 1., .089129, .149474}, torch::kFloat64),
+      1e-6);
+  EXPECT_TENSOR_NEAR(found.mppl, torch::tensor({.9, .8, .7, .8, .9, .95, .4, .6}, torch::kFloat64), 1e-12);
   EXPECT_TENSOR_NEAR(found.confidence, kConfidence, 1e-6);
   EXPECT_NEAR(found.confidence.mean().item<double>(), .308750, 1e-6);
   EXPECT_NEAR(effective_samples(found.confidence).item<double>(), 4.5818, 1e-4);
@@ -49,11 +49,11 @@ TEST(JointScore, HasModes) {
   const JointScore found = of_eight();
   EXPECT_TENSOR_EQ(of_eight(euclidean(ConfidenceScore::kLpg)).confidence, found.lpg);
   EXPECT_TENSOR_EQ(of_eight(euclidean(ConfidenceScore::kPpl)).confidence, found.mppl);
-  EXPECT_TENSOR_EQ(of_eight(euclidean(ConfidenceScore::kNone)).confidence, torch::ones({8}, kDouble));
+  EXPECT_TENSOR_EQ(of_eight(euclidean(ConfidenceScore::kNone)).confidence, torch::ones({8}, torch::kFloat64));
 }
 
 TEST(JointScore, IsTheSameForScaledFeatures) {
-  const Tensor features = test::normals({40, 6}, 1).to(kDouble), p = (2 * test::normals({40, 3}, 2)).softmax(1);
+  const Tensor features = test::normals({40, 6}, 1).to(torch::kFloat64), p = (2 * test::normals({40, 3}, 2)).softmax(1);
   const JointScoreOptions cosine;
   EXPECT_TENSOR_NEAR(joint_score(7 * features, p, cosine).confidence, joint_score(features, p, cosine).confidence,
                      1e-9);
@@ -64,19 +64,19 @@ TEST(JointScore, IsTheSameForScaledFeatures) {
 }
 
 TEST(JointScore, NeverChoosesADeadClass) {
-  const Tensor p = at::cat({test::eight_predictions(), torch::full({8, 1}, 1e-30, kDouble)}, 1);
+  const Tensor p = at::cat({test::eight_predictions(), torch::full({8, 1}, 1e-30, torch::kFloat64)}, 1);
   const JointScore found = joint_score(test::eight_points(), p, euclidean());
   EXPECT_TENSOR_EQ(found.label, test::indices({0, 0, 0, 1, 1, 1, 0, 0}));
   EXPECT_TENSOR_NEAR(found.confidence, kConfidence, 1e-6);
-  EXPECT_TENSOR_EQ(found.responsibilities.select(1, 2), torch::zeros({8}, kDouble));
+  EXPECT_TENSOR_EQ(found.responsibilities.select(1, 2), torch::zeros({8}, torch::kFloat64));
   EXPECT_EQ(found.live_classes, 2);
 }
 
 TEST(JointScore, TrustsAllClustersAlikeIfThereIsOne) {
-  const Tensor p = torch::cat({torch::ones({8, 1}, kDouble), torch::zeros({8, 1}, kDouble)}, 1);
+  const Tensor p = torch::cat({torch::ones({8, 1}, torch::kFloat64), torch::zeros({8, 1}, torch::kFloat64)}, 1);
   const JointScore found = joint_score(test::eight_points(), p, euclidean());
   EXPECT_EQ(found.live_classes, 1);
-  EXPECT_TENSOR_EQ(found.lpg, torch::ones({8}, kDouble));
+  EXPECT_TENSOR_EQ(found.lpg, torch::ones({8}, torch::kFloat64));
   EXPECT_TENSOR_EQ(found.label, torch::zeros({8}, torch::kInt64));
 }
 

@@ -8,26 +8,26 @@
 namespace tributary {
 namespace {
 
-const auto kFloat64 = torch::kFloat64;
-
 struct Pair {
   Tensor partner = test::indices({1, 0});
-  Tensor ratio = torch::tensor({.7, .4}, kFloat64);
-  Tensor label = torch::tensor({{1., 0., 0.}, {0., 0., 1.}}, kFloat64);
-  Tensor weight = torch::tensor({.9, .2}, kFloat64);
-  Tensor probabilities = torch::tensor({{.6, .1, .3}, {.25, .25, .5}}, kFloat64);
+  Tensor ratio = torch::tensor({.7, .4}, torch::kFloat64);
+  Tensor label = torch::tensor({{1., 0., 0.}, {0., 0., 1.}}, torch::kFloat64);
+  Tensor weight = torch::tensor({.9, .2}, torch::kFloat64);
+  Tensor probabilities = torch::tensor({{.6, .1, .3}, {.25, .25, .5}}, torch::kFloat64);
 };
 
 TEST(WeightMixup, MixesLabelsAndWeightsAlike) {
   const Pair pair;
   const Tensor target = mix_rows(pair.label, pair.partner, pair.ratio);
   const Tensor weight = mix_rows(pair.weight, pair.partner, pair.ratio);
-  EXPECT_TENSOR_NEAR(target, torch::tensor({{.7, 0., .3}, {.6, 0., .4}}, kFloat64), 1e-12);
-  EXPECT_TENSOR_NEAR(weight, torch::tensor({.69, .62}, kFloat64), 1e-12);
-  EXPECT_NEAR(weighted_cross_entropy(pair.probabilities, target, torch::tensor({1., 0.}, kFloat64)).item<double>() * 2,
-              .718768, 5e-6);
-  EXPECT_NEAR(weighted_cross_entropy(pair.probabilities, target, torch::tensor({0., 1.}, kFloat64)).item<double>() * 2,
-              1.109032, 5e-6);
+  EXPECT_TENSOR_NEAR(target, torch::tensor({{.7, 0., .3}, {.6, 0., .4}}, torch::kFloat64), 1e-12);
+  EXPECT_TENSOR_NEAR(weight, torch::tensor({.69, .62}, torch::kFloat64), 1e-12);
+  EXPECT_NEAR(
+      weighted_cross_entropy(pair.probabilities, target, torch::tensor({1., 0.}, torch::kFloat64)).item<double>() * 2,
+      .718768, 5e-6);
+  EXPECT_NEAR(
+      weighted_cross_entropy(pair.probabilities, target, torch::tensor({0., 1.}, torch::kFloat64)).item<double>() * 2,
+      1.109032, 5e-6);
   const double loss = weighted_cross_entropy(pair.probabilities, target, weight).item<double>();
   EXPECT_NEAR(loss, .591775, 1e-6);
   const Tensor exact = -(weight * (target * pair.probabilities.log()).sum(1)).mean();
@@ -39,7 +39,8 @@ TEST(WeightMixup, IsNotTheSumOfTwoWeightedLosses) {
   const Tensor target = mix_rows(pair.label, pair.partner, pair.ratio);
   const Tensor weight = mix_rows(pair.weight, pair.partner, pair.ratio);
   const Tensor apart = mix_rows(pair.label * pair.weight.unsqueeze(1), pair.partner, pair.ratio);
-  const double sum = weighted_cross_entropy(pair.probabilities, apart, torch::ones({2}, kFloat64)).item<double>();
+  const double sum =
+      weighted_cross_entropy(pair.probabilities, apart, torch::ones({2}, torch::kFloat64)).item<double>();
   EXPECT_NEAR(sum, .599055, 5e-6);
   EXPECT_GT(std::abs(weighted_cross_entropy(pair.probabilities, target, weight).item<double>() - sum), 5e-3);
 }
@@ -52,9 +53,9 @@ TEST(WeightMixup, MixesPicturesRowByRow) {
 }
 
 TEST(WeightedCrossEntropy, OfOneHotTargetsIsPlainCrossEntropy) {
-  const Tensor logits = test::normals({6, 4}, 1).to(kFloat64), labels = test::indices({0, 3, 1, 2, 2, 0});
-  const Tensor loss =
-      weighted_cross_entropy(logits.softmax(1), hard_weights(labels, 4).to(kFloat64), torch::ones({6}, kFloat64));
+  const Tensor logits = test::normals({6, 4}, 1).to(torch::kFloat64), labels = test::indices({0, 3, 1, 2, 2, 0});
+  const Tensor loss = weighted_cross_entropy(logits.softmax(1), hard_weights(labels, 4).to(torch::kFloat64),
+                                             torch::ones({6}, torch::kFloat64));
   EXPECT_NEAR(loss.item<double>(), at::cross_entropy_loss(logits, labels).item<double>(), 1e-4);
 }
 
