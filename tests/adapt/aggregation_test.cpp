@@ -90,5 +90,35 @@ TEST(Aggregation, FixedScaleSumsToTheNumberOfSources) {
   EXPECT_NEAR(mixture.weights.sum().item<double>(), 3, 1e-3);
 }
 
+TEST_P(WeightGradient, EqualsAutogradWithAClassPrior) {
+  AggregationOptions options;
+  std::tie(options.space, options.scale) = GetParam();
+  const Tensor logits = some_logits().to(torch::kFloat64);
+  const Tensor prior = torch::tensor({.6, .1, .1, .1, .1}, torch::kFloat64);
+  const Tensor weights = torch::tensor({0.5, -0.2, 1.1}, torch::kFloat64).requires_grad_();
+  const Tensor loss =
+      information_loss_with_prior(combine(logits, weighted_mixture(weights, options.space, options.scale)), prior);
+  loss.backward();
+  const WeightLoss closed = weight_loss(logits, weights.detach(), options, prior);
+  EXPECT_NEAR(closed.value.item<double>(), loss.item<double>(), 1e-12);
+  EXPECT_TENSOR_NEAR(closed.gradient, weights.grad(), 1e-10);
+}
+
+TEST(AggregationWithPrior, ScalarLoopMatchesTensorOperations) {
+  AggregationOptions options;
+  options.steps = 300;
+  const Tensor logits = some_logits(), prior = torch::tensor({.6f, .1f, .1f, .1f, .1f});
+  const Tensor start = initial_weights(3, options.start, Random(0));
+  Tensor wanted = start.clone();
+  for (int64_t i = 0; i < options.steps; ++i)
+    wanted.sub_(weight_loss(logits, wanted, options, prior).gradient, options.rate);
+  const Tensor found = optimise_weights(logits, start, options, prior);
+  EXPECT_TENSOR_NEAR(found, wanted, 1e-3);
+  EXPECT_GT(test::distance(found, optimise_weights(logits, start, options)), 1e-2);
+  EXPECT_TENSOR_NEAR(optimise_weights(logits, start, options, torch::full({5}, 0.2f)),
+                     optimise_weights(logits, start, options), 1e-4)
+      << "the uniform prior changes nothing";
+}
+
 }  // namespace
 }  // namespace tributary

@@ -1,5 +1,7 @@
 #include "tributary/adapt/information.h"
 
+#include <cmath>
+
 #include "tests/support/tensors.h"
 
 namespace tributary {
@@ -25,6 +27,28 @@ TEST(Information, OfCertainAndDiversePredictionsIsMinusLogK) {
 
 TEST(Information, AnImpossibleClassAddsZeroWithoutEpsilon) {
   EXPECT_EQ(entropy(torch::tensor({1.0, 0.0}), 0).item<double>(), 0);
+}
+
+TEST(InformationWithPrior, MatchesKnownValues) {
+  const Tensor p = torch::tensor({.9, .1, .8, .2, .2, .8, .1, .9}, torch::kFloat64).view({4, 2});
+  const auto loss = [&](double first) {
+    return information_loss_with_prior(p, torch::tensor({first, 1 - first}, torch::kFloat64), 0).item<double>();
+  };
+  EXPECT_NEAR(loss(0.5), -0.280404 + std::log(2), 1e-6) << "IM + ln K";
+  EXPECT_NEAR(loss(0.75), 0.412743 + 0.143841, 1e-6) << "mean entropy + KL((.5, .5) || (.75, .25))";
+}
+
+TEST(InformationWithPrior, IsLowestWhereTheMarginalIsThePrior) {
+  const Tensor prior = torch::tensor({.8, .2}, torch::kFloat64);
+  const auto loss = [&](double share) {  // certain predictions, `share` of them for the first class
+    Tensor p = torch::zeros({100, 2}, torch::kFloat64);
+    p.slice(0, 0, std::lround(100 * share)).select(1, 0) = 1;
+    p.slice(0, std::lround(100 * share), 100).select(1, 1) = 1;
+    return information_loss_with_prior(p, prior).item<double>();
+  };
+  EXPECT_LT(loss(0.8), loss(0.7));
+  EXPECT_LT(loss(0.8), loss(0.9));
+  EXPECT_LT(loss(0.7), loss(0.5));
 }
 
 }  // namespace

@@ -35,5 +35,23 @@ TEST(Mixup, MixesPicturesAndKeepsTheirLayout) {
   EXPECT_TRUE(mixed.is_contiguous(at::MemoryFormat::ChannelsLast));
 }
 
+TEST(SampleWeights, OfOneChangeNothing) {
+  const Tensor z = test::normals({4, 3}, 4), ones = torch::ones({4});
+  const Mixing mixing{torch::tensor(0.3f), kPermutation};
+  EXPECT_NEAR(weighted_cross_entropy(z, kLabel, ones).item<double>(), at::cross_entropy_loss(z, kLabel).item<double>(),
+              1e-6);
+  EXPECT_NEAR(mixed_cross_entropy(z, kLabel, ones, mixing).item<double>(),
+              mixed_cross_entropy(z, kLabel, mixing).item<double>(), 1e-6);
+}
+
+TEST(SampleWeights, FollowTheirSampleIntoMixtures) {
+  // Only sample 0 counts: with its own label in row 0, and in row 1, which is mixed with it.
+  const Tensor z = test::normals({4, 3}, 5), weight = torch::tensor({4.0f, 0.0f, 0.0f, 0.0f});
+  const Tensor logs = z.log_softmax(-1);
+  EXPECT_NEAR(weighted_cross_entropy(z, kLabel, weight).item<double>(), -logs[0][0].item<double>(), 1e-6);
+  EXPECT_NEAR(mixed_cross_entropy(z, kLabel, weight, {torch::tensor(0.3f), kPermutation}).item<double>(),
+              -0.3 * logs[0][0].item<double>() - 0.7 * logs[1][0].item<double>(), 1e-6);
+}
+
 }  // namespace
 }  // namespace tributary

@@ -54,5 +54,17 @@ TEST(DenoisedScore, IsTheMixtureTimesTheWeightedPosterior) {
   EXPECT_TENSOR_NEAR(score, torch::tensor({0.6f * 0.4f, 0.4f * 0.6f}).view({1, 2}), 1e-6);
 }
 
+TEST(SelectionPerClass, TakesTheSameShareOfEveryPseudoClass) {
+  // Four samples of class 0, two of class 1 and one of class 2, which all are less confident.
+  const Tensor score = torch::tensor({.9f, 0.f, 0.f, .8f, 0.f, 0.f, .7f, 0.f, 0.f, .6f, 0.f,
+                                      0.f, 0.f, .5f, 0.f, 0.f, .4f, 0.f, 0.f, 0.f, .1f})
+                           .view({7, 3});
+  const Selection selection = select_confident_per_class(score, 3);  // a share of 3/7: 2 of 4, 1 of 2, 1 of 1
+  EXPECT_TENSOR_EQ(selection.confident, test::indices({0, 1, 4, 6}));
+  EXPECT_TENSOR_EQ(selection.unconfident, test::indices({2, 3, 5}));
+  EXPECT_TENSOR_EQ(selection.label, test::indices({0, 0, -1, -1, 1, -1, 2}));
+  EXPECT_TENSOR_EQ(select_confident_per_class(score, 7).confident, torch::arange(7));
+}
+
 }  // namespace
 }  // namespace tributary

@@ -26,8 +26,13 @@ struct MethodCase {
 };
 
 std::unique_ptr<Method> quick_method(const std::string& name) {
-  if (name == "selective") {
+  if (name == "selective" || name == "tributary") {
     SelectiveOptions options;
+    if (name == "tributary") {
+      apply_variant(options, Variant::kTributary);
+      options.per_class = options.sample_weights = true;
+      options.score_memory = 0.3;
+    }
     options.rounds = 2;
     options.inner_epochs = 1;
     options.batch = 8;
@@ -115,7 +120,8 @@ INSTANTIATE_TEST_SUITE_P(Communicator, DistributedSession,
                                            MethodCase{"cowa", 2}, MethodCase{"bait", 2}, MethodCase{"ma", 2},
                                            MethodCase{"decision", 2}, MethodCase{"decision", 4},
                                            MethodCase{"decision", 2, Sharding::By::kSources}, MethodCase{"caida", 2},
-                                           MethodCase{"shot", 2, Sharding::By::kSources}),
+                                           MethodCase{"shot", 2, Sharding::By::kSources}, MethodCase{"tributary", 2},
+                                           MethodCase{"tributary", 2, Sharding::By::kSources}),
                          [](const auto& info) {
                            return fmt::format("{}{}By{}", info.param.method, info.param.ranks,
                                               info.param.by == Sharding::By::kRows ? "Rows" : "Sources");

@@ -59,6 +59,12 @@ class Resume : public ::testing::TestWithParam<Case> {
       options.inner_epochs = 1;
       options.batch = 8;
       options.alignment.momentum = 0.5;
+      if (GetParam().options == "ingredients") {
+        apply_variant(options, Variant::kTributary);
+        options.per_class = options.sample_weights = true;
+        options.score_memory = 0.3;
+        options.final_share = 0.9;
+      }
       return std::make_unique<SelectiveSelfTraining>(options);
     }
     for (const MethodEntry& entry : registered_methods()) {
@@ -132,8 +138,8 @@ TEST_P(ResumeReport, RepeatsAnInterruptedReport) {
 
 INSTANTIATE_TEST_SUITE_P(
     Methods, Resume,
-    ::testing::Values(Case{"selective", "selective", ""}, Case{"shot", "shot", ""}, Case{"bait", "bait", ""},
-                      Case{"nrc", "nrc", ""},
+    ::testing::Values(Case{"selective", "selective", ""}, Case{"selective_ingredients", "selective", "ingredients"},
+                      Case{"shot", "shot", ""}, Case{"bait", "bait", ""}, Case{"nrc", "nrc", ""},
                       Case{"aad", "aad", "[aad]\naad_neighbours = 3\naad_later_neighbours = 2\n"},
                       Case{"cowa", "cowa", "[cowa]\ncowa_warm_up = 0\n"},
                       Case{"cowa_soft_labels", "cowa", "[cowa]\ncowa_alpha = 0.0\ncowa_warm_up = 0\n"},

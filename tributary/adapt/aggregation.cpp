@@ -9,11 +9,21 @@ namespace {
 
 // d IM / d P for P [n, K], without the rows' common factor: the information loss is a mean over rows minus a function
 // of their mean, so row i contributes (d entropy(P_i) - d entropy(mean P)) / n.
-Tensor information_gradient(const Tensor& p, double marginal_epsilon) {
+// A class prior adds its logarithm to the second part.
+Tensor information_gradient(const Tensor& p, double marginal_epsilon, const Tensor& prior) {
   const auto slope = [](const Tensor& q, double epsilon) { return -((q + epsilon).log() + q / (q + epsilon)); };
   // The gradient of a class that is never predicted is useless; without epsilon it would be infinite.
   const Tensor marginal = p.mean(0).clamp_min(marginal_epsilon > 0 ? 0.0 : 1e-38);
-  return (slope(p, kEntropyEpsilon) - slope(marginal, marginal_epsilon)) / static_cast<double>(p.size(0));
+  Tensor of_marginal = slope(marginal, marginal_epsilon);
+  if (prior.defined()) of_marginal = of_marginal + (prior + kEntropyEpsilon).log();
+  return (slope(p, kEntropyEpsilon) - of_marginal) / static_cast<double>(p.size(0));
+}
+
+// For the loop over numbers; empty without a prior.
+std::vector<double> log_prior(const Tensor& prior) {
+  if (!prior.defined()) return {};
+  const Tensor logs = (prior.to(torch::kFloat64).cpu() + kEntropyEpsilon).log().contiguous();
+  return {logs.data_ptr<double>(), logs.data_ptr<double>() + logs.numel()};
 }
 
 }  // namespace
@@ -36,11 +46,12 @@ Mixture weighted_mixture(const Tensor& weights, MixtureSpace space, WeightScale 
   return {Combination::kWeightedLogits, normalised_weights(weights) * static_cast<double>(weights.size(0))};
 }
 
-WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options) {
+WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
+                       const Tensor& prior) {
   const bool of_probabilities = options.space == MixtureSpace::kProbabilities;
   const Tensor parts = of_probabilities ? logits.softmax(-1) : logits;
   const Tensor p = combine(logits, weighted_mixture(weights, options.space, options.scale));
-  Tensor back = information_gradient(p, options.marginal_epsilon);
+  Tensor back = information_gradient(p, options.marginal_epsilon, prior);
   if (!of_probabilities) back = p * (back - (back * p).sum(-1, true));  // through the softmax
   Tensor gradient = at::tensordot(parts, back, {1, 2}, {0, 1});         // in the effective weights
   if (of_probabilities || options.scale == WeightScale::kFixed) {       // through their normalisation
@@ -48,10 +59,13 @@ WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const Aggreg
     const Tensor share = normalised_weights(weights);
     gradient = total * (gradient - (gradient * share).sum()) / (weights.abs().sum() + 1e-5);
   }
-  return {information_loss(p, kEntropyEpsilon, options.marginal_epsilon), gradient * weights.sign()};
+  Tensor value = information_loss(p, kEntropyEpsilon, options.marginal_epsilon);
+  if (prior.defined()) value = value - (p.mean(0) * (prior + kEntropyEpsilon).log()).sum();
+  return {value, gradient * weights.sign()};
 }
 
-Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options) {
+Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
+                        const Tensor& prior) {
   torch::NoGradGuard no_grad;
   if (!options.learn) return weights;
   const bool plain = options.space == MixtureSpace::kLogits && options.scale == WeightScale::kFree;
@@ -60,12 +74,12 @@ Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const Aggre
     const Tensor first = weights.to(torch::kFloat32).contiguous();
     std::vector<float> w(first.data_ptr<float>(), first.data_ptr<float>() + first.numel());
     tributary::descend(by_class.data_ptr<float>(), by_class.size(1), by_class.size(2), w,
-                       {options.steps, options.rate, kEntropyEpsilon, options.marginal_epsilon});
+                       {options.steps, options.rate, kEntropyEpsilon, options.marginal_epsilon, log_prior(prior)});
     return torch::tensor(w);
   }
   Tensor w = weights.to(logits.device()).clone();
   const auto descend = [&](int64_t steps) {
-    for (int64_t i = 0; i < steps; ++i) w.sub_(weight_loss(logits, w, options).gradient, options.rate);
+    for (int64_t i = 0; i < steps; ++i) w.sub_(weight_loss(logits, w, options, prior).gradient, options.rate);
   };
   constexpr int64_t kEagerFirst = 3, kAtOnce = 40;
   if (!CudaGraph::possible(logits.device()) || options.steps < kEagerFirst + kAtOnce) {

@@ -37,14 +37,18 @@ Tensor normalised_weights(const Tensor& weights);
 // normalised weights.
 Mixture weighted_mixture(const Tensor& weights, MixtureSpace space, WeightScale scale = WeightScale::kFree);
 
-// Minimises IM(mixture) in w over all n rows by plain gradient descent from `weights`; returns the new weights.
-Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options);
+// Minimises IM(mixture) in w over all n rows by plain gradient descent from `weights`; returns the new weights. With a
+// class prior [K], the mixture's marginal should follow the prior instead of the uniform distribution
+// (`information_loss_with_prior`).
+Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
+                        const Tensor& prior = {});
 
 // The loss that is minimised, and its gradient in w in closed form.
 struct WeightLoss {
   Tensor value;     // scalar
   Tensor gradient;  // [m]
 };
-WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options);
+WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
+                       const Tensor& prior = {});
 
 }  // namespace tributary

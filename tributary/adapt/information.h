@@ -16,4 +16,8 @@ Tensor entropy(const Tensor& probabilities, double epsilon = kEntropyEpsilon);
 Tensor information_loss(const Tensor& probabilities, double epsilon = kEntropyEpsilon,
                         double marginal_epsilon = kEntropyEpsilon);
 
+// mean_i entropy(P_i) + KL(mean_i P_i || prior): diversity relative to a class prior [K]. For the uniform prior it is
+// IM(P) + ln K, up to epsilon.
+Tensor information_loss_with_prior(const Tensor& probabilities, const Tensor& prior, double epsilon = kEntropyEpsilon);
+
 }  // namespace tributary

@@ -13,4 +13,15 @@ Tensor mixed_cross_entropy(const Tensor& logits, const Tensor& label, const Mixi
          (1 - mixing.ratio) * at::nll_loss(log_probability, label.index_select(0, mixing.permutation));
 }
 
+Tensor weighted_cross_entropy(const Tensor& logits, const Tensor& label, const Tensor& weight) {
+  return (weight * at::cross_entropy_loss(logits, label, {}, at::Reduction::None)).mean();
+}
+
+Tensor mixed_cross_entropy(const Tensor& logits, const Tensor& label, const Tensor& weight, const Mixing& mixing) {
+  const auto& [ratio, permutation] = mixing;
+  return ratio * weighted_cross_entropy(logits, label, weight) +
+         (1 - ratio) *
+             weighted_cross_entropy(logits, label.index_select(0, permutation), weight.index_select(0, permutation));
+}
+
 }  // namespace tributary

@@ -20,4 +20,8 @@ Tensor mix(const Tensor& x, const Mixing& mixing);
 // lambda CE(z, y) + (1 - lambda) CE(z, y[permutation]), means over the batch.
 Tensor mixed_cross_entropy(const Tensor& logits, const Tensor& label, const Mixing& mixing);
 
+// mean_i weight_i CE(z_i, y_i), and the same of both labels of mixtures, each with the weight of its sample.
+Tensor weighted_cross_entropy(const Tensor& logits, const Tensor& label, const Tensor& weight);
+Tensor mixed_cross_entropy(const Tensor& logits, const Tensor& label, const Tensor& weight, const Mixing& mixing);
+
 }  // namespace tributary

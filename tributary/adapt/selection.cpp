@@ -1,5 +1,8 @@
 #include "tributary/adapt/selection.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace tributary {
 namespace {
 
@@ -32,6 +35,20 @@ Selection select_confident(const Tensor& score, int64_t count) {
   const auto [confidence, pseudo_label] = score.max(-1);
   const Tensor order = std::get<1>(confidence.sort(/*stable=*/true, /*dim=*/0, /*descending=*/true));
   return split(pseudo_label, order.narrow(0, 0, count));
+}
+
+Selection select_confident_per_class(const Tensor& score, int64_t count) {
+  const auto [confidence, pseudo_label] = score.max(-1);
+  const Tensor order = std::get<1>(confidence.sort(/*stable=*/true, /*dim=*/0, /*descending=*/true));
+  const double share = static_cast<double>(count) / static_cast<double>(score.size(0));
+  const Tensor ordered = pseudo_label.index_select(0, order);
+  Tensor chosen = torch::zeros_like(ordered, torch::kBool);
+  for (int64_t k = 0; k < score.size(1); ++k) {
+    const Tensor own = (ordered == k).nonzero().flatten();
+    const auto wanted = static_cast<int64_t>(std::ceil(share * static_cast<double>(own.size(0))));
+    if (own.size(0) > 0) chosen.index_fill_(0, own.narrow(0, 0, std::min(wanted, own.size(0))), true);
+  }
+  return split(pseudo_label, order.index_select(0, chosen.nonzero().flatten()));
 }
 
 Selection select_with_oracle(const Tensor& score, const Tensor& truth) {

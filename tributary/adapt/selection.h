@@ -32,6 +32,10 @@ int64_t confident_count(int64_t initial, int64_t total, int64_t round, int64_t r
 // index, so the result does not depend on the device or the number of threads.
 Selection select_confident(const Tensor& score, int64_t count);
 
+// Labels the same share count / n of every pseudo-class, the most confident first, and at least one sample of every
+// class that occurs. `confident` is ordered as above.
+Selection select_confident_per_class(const Tensor& score, int64_t count);
+
 // The selective oracle (Definition 1): selects exactly the samples whose pseudo-label is right. It needs the true
 // labels and shows what a perfect selection would reach.
 Selection select_with_oracle(const Tensor& score, const Tensor& truth);

@@ -112,6 +112,7 @@ void descend(const float* logits, int64_t classes, int64_t samples, std::vector<
       const double mean = sum / total, epsilon = options.marginal_epsilon;
       return static_cast<float>(-(std::log(mean + epsilon) + mean / (mean + epsilon)));
     });
+    for (size_t k = 0; k < options.log_prior.size(); ++k) marginal_slope[k] += static_cast<float>(options.log_prior[k]);
     for (int64_t b = 0; b < blocks; ++b) second_sweep(block_at(b), marginal_slope.data(), gradient.data());
     for (size_t j = 0; j < weights.size(); ++j) {
       const double sign = weights[j] > 0 ? 1 : weights[j] < 0 ? -1 : 0;

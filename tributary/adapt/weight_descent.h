@@ -14,10 +14,11 @@ struct WeightDescent {
   int64_t steps = 0;
   double rate = 0;
   double entropy_epsilon = 0, marginal_epsilon = 0;  // both positive
+  std::vector<double> log_prior = {};                // per class; empty for the uniform prior
 };
 
-// Minimises IM(softmax_k(sum_j |w_j| z_jk)) in w (Eq. 6 in logits). `logits` are [m, K, n]: a source behind the other,
-// in it a class behind the other.
+// Minimises IM(softmax_k(sum_j |w_j| z_jk)), relative to the class prior, in w (Eq. 6 in logits). `logits` are [m, K,
+// n]: a source behind the other, in it a class behind the other.
 void descend(const float* logits, int64_t classes, int64_t samples, std::vector<float>& weights,
              const WeightDescent& options);
 

@@ -23,6 +23,12 @@ MeanLosses named_losses(const std::vector<double>& means, int64_t sources, bool 
   return losses;
 }
 
+// The weight of every sample's cross-entropy: its confidence, scaled to mean 1 over the selected samples.
+Tensor weights_of(const Selection& selection, const Tensor& score) {
+  const Tensor confidence = std::get<0>(score.max(-1)).to(torch::kFloat32);
+  return confidence / confidence.index_select(0, selection.confident).mean().clamp_min(1e-30);
+}
+
 class Adaptation {
  public:
   Adaptation(Ensemble& ensemble, const ImageSet& target, const SelectiveOptions& options, Observer& observer,
@@ -57,7 +63,8 @@ class Adaptation {
     for (++event_.round; event_.round <= options_.rounds; ++event_.round) {
       watch_ = Stopwatch();
       selection_ = select(state, event_.initial_confident, event_.round);
-      weights_ = state.weights;
+      memory_ = memory_of(state, ensemble_, options_);
+      if (options_.sample_weights) sample_weight_ = weights_of(selection_, state.score);
       state = {};  // free the previous round's features before computing new ones
       event_.pictures = 0;
       begin_round();
@@ -67,7 +74,7 @@ class Adaptation {
 
  private:
   void begin_round() {
-    task_.begin_round(selection_, event_.round);
+    task_.begin_round(selection_, sample_weight_, memory_.prior, event_.round);
     loop_.start(task_.batches().steps());
     loop_.begin_round(event_.round);
   }
@@ -79,7 +86,7 @@ class Adaptation {
     return checkpointer_.interruptible([this] { return checkpoint(); },
                                        [&] {
                                          TargetState state =
-                                             next_state(ensemble_, images_, selection_, weights_, options_);
+                                             next_state(ensemble_, images_, selection_, memory_, options_);
                                          event_.phases = state.seconds;
                                          event_.phases.training = training;
                                          event_.phases.waiting += loop_.waited();
@@ -107,10 +114,17 @@ class Adaptation {
                  {"pictures", event_.pictures},
                  {"initial_confident", event_.initial_confident},
                  {"seconds", watch_.seconds()}};
+    if (options_.has_class_prior()) now.facts["trust"] = memory_.trust;
     now.tensors = {{"confident", selection_.confident},
                    {"unconfident", selection_.unconfident},
                    {"label", selection_.label},
-                   {"weights", weights_}};
+                   {"weights", memory_.weights}};
+    const auto keep = [&](const char* name, const Tensor& value) {
+      if (value.defined()) now.tensors.push_back({name, value});
+    };
+    keep("score", memory_.score);
+    keep("prior", memory_.prior);
+    keep("sample_weight", sample_weight_);
     loop_.save(now, "loop.");
     now.add("step.", task_.state());
     now.add("", ensemble_.state());
@@ -127,7 +141,13 @@ class Adaptation {
     if (selection_.label.numel() != images_.size())
       input_error("the checkpoint is of {} pictures, and there are {}; start over with --restart",
                   selection_.label.numel(), images_.size());
-    weights_ = here("weights");
+    memory_.weights = here("weights");
+    if (options_.score_memory > 0) memory_.score = here("score");
+    if (options_.has_class_prior()) {
+      memory_.prior = here("prior");
+      memory_.trust = from.facts.at("trust").get<double>();
+    }
+    if (options_.sample_weights) sample_weight_ = here("sample_weight");
     begin_round();
     loop_.restore(from, "loop.");
     from.restore("step.", task_.state());
@@ -157,9 +177,10 @@ class Adaptation {
   TrainingLoop loop_;
   RoundEvent event_;
   Stopwatch watch_;  // of the round
-  // What the round trains on, and the domain weights it started with.
+  // What the round trains on, and what it has from the round before.
   Selection selection_;
-  Tensor weights_;
+  Tensor sample_weight_;  // float [n]; undefined without `sample_weights`
+  RoundMemory memory_;
 };
 
 }  // namespace

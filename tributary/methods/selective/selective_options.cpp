@@ -12,7 +12,8 @@ Variant parse_variant(const std::string& name) {
   if (name == "recommended") return Variant::kRecommended;
   if (name == "paper") return Variant::kPaper;
   if (name == "code") return Variant::kCode;
-  input_error("--variant {}: choose one of recommended, paper, code", name);
+  if (name == "tributary") return Variant::kTributary;
+  input_error("--variant {}: choose one of recommended, paper, code, tributary", name);
 }
 
 void declare_training(OptionTable& table, SelectiveOptions& options) {
@@ -81,6 +82,27 @@ void declare_labelling(OptionTable& table, SelectiveOptions& options) {
                {{"at-least", Threshold::kAtLeast}, {"above", Threshold::kAbove}}, "comparison that gives N_0 (N2)");
 }
 
+void declare_ingredients(OptionTable& table, SelectiveOptions& options) {
+  const std::string section = "adapt";
+  table.integer(section, "target_statistics", &options.target_statistics, 0, 100,
+                "passes over the target set that adapt BatchNorm's running statistics before the first pseudo-labels");
+  table.choice(section, "score_scale", &options.score_scale, {{"free", ScoreScale::kFree}, {"unit", ScoreScale::kUnit}},
+               "domain weights in the score: as learned, or scaled to sum 1");
+  table
+      .text(section, "class_prior", &options.class_prior,
+            "class distribution that diversity is measured against: uniform; auto, estimated from the pseudo-labels "
+            "as far as the sources agree; or a file with a line \"CLASS SHARE\" per class")
+      .metavar("uniform|auto|FILE");
+  table.flag(section, "per_class", &options.per_class, "select the same share of every pseudo-class");
+  table.number(section, "final_share", &options.final_share, 0.01, 1,
+               "share of the target set that is confident in the last round");
+  table.flag(section, "sample_weights", &options.sample_weights, "weight the cross-entropy of a sample by its score");
+  table.number(section, "score_memory", &options.score_memory, 0, 0.99, "share of earlier rounds in the score");
+  table.integer(section, "neighbours", &options.neighbours, 0, 1000,
+                "nearest neighbours whose scores are averaged into that of a sample; 0 for none");
+  table.number(section, "neighbour_share", &options.neighbour_share, 0, 1, "share of the neighbours in that average");
+}
+
 void declare_alignment(OptionTable& table, AlignmentOptions& options) {
   const std::string section = "adapt";
   table.choice(section, "discriminator_output", &options.output,
@@ -126,6 +148,12 @@ void apply_variant(SelectiveOptions& options, Variant variant) {
     options.alignment.momentum = 0.9;
     options.alignment.weight_decay = 1e-3;
     options.alignment.factor = 1;
+  } else if (variant == Variant::kTributary) {
+    options.target_statistics = 2;
+    options.score_scale = ScoreScale::kUnit;
+    options.class_prior = "auto";
+    options.neighbours = 5;
+    options.lambda_alpha = 1;
   } else if (variant == Variant::kCode) {
     options.aggregation.start = WeightStart::kNormal;
     options.aggregation.steps = 20000;
@@ -178,13 +206,18 @@ void apply_ablations(SelectiveOptions& options) {
 void declare_selective(OptionTable& table, SelectiveOptions& options) {
   table
       .choice("adapt", "variant", &options.variant,
-              {{"recommended", Variant::kRecommended}, {"paper", Variant::kPaper}, {"code", Variant::kCode}},
-              "where the paper and its released code differ: follow the paper, the code, or the better choice of each")
+              {{"recommended", Variant::kRecommended},
+               {"paper", Variant::kPaper},
+               {"code", Variant::kCode},
+               {"tributary", Variant::kTributary}},
+              "where the paper and its released code differ: follow the paper, the code, or the better choice of each; "
+              "tributary adds ingredients of our own")
       .alias("reading");
   table.texts("adapt", "ablations", &options.ablations,
               "part to leave out: weights, denoise, information, alignment or mixup; repeatable");
   declare_training(table, options);
   declare_labelling(table, options);
+  declare_ingredients(table, options);
   declare_alignment(table, options.alignment);
 }
 

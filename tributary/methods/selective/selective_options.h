@@ -13,12 +13,13 @@
 
 namespace tributary {
 
-enum class Variant { kRecommended, kPaper, kCode };
+enum class Variant { kRecommended, kPaper, kCode, kTributary };
 enum class RateSchedule { kDecay, kConstant };       // T6
 enum class InformationSet { kClean, kMixed, kAll };  // T2 and ablation (c): x_l; with x_mix; with x_u
 enum class AdversarialSet { kClean, kMixed };        // T3: x_l against x_u; x_l and x_mix against x_u
 enum class LoaderPairing { kIndependent, kPaired };  // D2: loaders restart independently, or together
 enum class FirstLabels { kOwn, kMixture };           // Q3: labels of the first prototypes
+enum class ScoreScale { kFree, kUnit };              // weights of the mixture in the score: as learned, or with sum 1
 
 struct SelectiveOptions : MethodOptions {
   SelectiveOptions() {
@@ -44,10 +45,22 @@ struct SelectiveOptions : MethodOptions {
   FirstLabels first_labels = FirstLabels::kOwn;
   Growth growth = Growth::kPaper;
   Threshold threshold = Threshold::kAtLeast;
+  // Ingredients of the variant `tributary` (docs/method.md, Our variant).
+  int64_t target_statistics = 0;  // passes that adapt BatchNorm's running statistics before the first labels
+  ScoreScale score_scale = ScoreScale::kFree;
+  std::string class_prior = "uniform";  // which diversity is measured against: uniform, auto (estimated) or a file
+  bool per_class = false;               // select the same share of every pseudo-class
+  double final_share = 1;               // of the target set that is confident in the last round
+  bool sample_weights = false;          // weight the cross-entropy of a sample by its score
+  double score_memory = 0;              // share of earlier rounds in the score
+  int64_t neighbours = 0;               // whose scores are averaged into that of a sample
+  double neighbour_share = 0.5;         // share of the neighbours in that average
   AggregationOptions aggregation;
   PrototypeOptions prototypes;
   AlignmentOptions alignment;
   std::vector<std::string> ablations;
+
+  bool has_class_prior() const { return class_prior != "uniform"; }
 };
 
 // Sets the choices in which the paper, or its released code, differs from the recommended defaults.

@@ -94,6 +94,9 @@ struct SelectiveStep::Source {
 SelectiveStep::SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options)
     : ensemble_(ensemble),
       options_(options),
+      prior_(torch::full({static_cast<int64_t>(ensemble.classes().size())},
+                         1 / static_cast<double>(ensemble.classes().size()),
+                         at::device(ensemble.sources.front().device()).dtype(torch::kFloat32))),
       optimiser_(groups_of(ensemble, options), options.sgd),
       adversary_(ensemble.joint_width(), options.alignment,
                  Random(static_cast<uint64_t>(options.seed), Purpose::kAdversary)),
@@ -152,7 +155,8 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
   if (options_.mixup) {
     phi_mix = features(mixed, StepPass::kMixed);
     z_mix = source.classify(phi_mix);
-    ce_mix = mixed_cross_entropy(z_mix, batch.label, batch.mixing);
+    ce_mix = batch.weight.defined() ? mixed_cross_entropy(z_mix, batch.label, batch.weight, batch.mixing)
+                                    : mixed_cross_entropy(z_mix, batch.label, batch.mixing);
     // Nothing else needs the mixed pass: its backward pass now frees a third of the memory.
     if (!at_once && options_.information_set != InformationSet::kMixed &&
         options_.adversarial_set != AdversarialSet::kMixed) {
@@ -162,7 +166,8 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
   }
   const Tensor phi_l = features(batch.confident[j], StepPass::kConfident);
   const Tensor z_l = source.classify(phi_l);
-  const Tensor ce_l = at::cross_entropy_loss(z_l, batch.label);
+  const Tensor ce_l = batch.weight.defined() ? weighted_cross_entropy(z_l, batch.label, batch.weight)
+                                             : at::cross_entropy_loss(z_l, batch.label);
   result.aligned = phi_l;
   std::vector<Tensor> informed = {z_l};
   if (!batch.unconfident.empty()) {  // also without alignment: it updates the running statistics
@@ -172,8 +177,10 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
   if (options_.mixup && options_.information_set == InformationSet::kMixed) informed.push_back(z_mix);
   if (options_.mixup && options_.adversarial_set == AdversarialSet::kMixed) result.aligned = at::cat({phi_l, phi_mix});
   result.cross_entropy = options_.mixup ? ce_mix + ce_l : ce_l;
-  result.information = information_loss((informed.size() == 1 ? z_l : at::cat(informed)).softmax(-1), kEntropyEpsilon,
-                                        options_.aggregation.marginal_epsilon);
+  const Tensor predicted = (informed.size() == 1 ? z_l : at::cat(informed)).softmax(-1);
+  result.information = options_.has_class_prior()
+                           ? information_loss_with_prior(predicted, prior_)
+                           : information_loss(predicted, kEntropyEpsilon, options_.aggregation.marginal_epsilon);
   result.objective = options_.lambda_ce * result.cross_entropy + options_.lambda_im * result.information;
   return result;
 }

@@ -17,6 +17,7 @@ namespace tributary {
 struct StepBatch {
   std::vector<Tensor> confident;    // x_l, [b, 3, s, s] per source
   Tensor label;                     // y~, int64 [b]
+  Tensor weight{};                  // of each sample's cross-entropy, float [b]; undefined: 1
   std::vector<Tensor> unconfident;  // x_u; empty if too few are left to align with
   Mixing mixing;                    // unused without mixup
 };
@@ -51,6 +52,9 @@ class SelectiveStep {
   void update(double rate_factor) { optimiser_.step(rate_factor); }
   void update(const Tensor& rate_factor) { optimiser_.step(rate_factor); }
 
+  // Sets the class prior [K] that diversity is measured against, if the options ask for one.
+  void set_prior(const Tensor& prior) { prior_.copy_(prior); }
+
   const Adversary& adversary() const { return adversary_; }
   // The state of the adversary and of the optimiser.
   NamedTensors state() const;
@@ -69,6 +73,7 @@ class SelectiveStep {
 
   Ensemble& ensemble_;
   SelectiveOptions options_;
+  Tensor prior_;  // float [K], in the same memory throughout, because captured steps read it
   Sgd optimiser_;
   Adversary adversary_;
   Branches branches_;  // one per source

@@ -18,7 +18,10 @@ SelectiveTask::SelectiveTask(Ensemble& ensemble, const DeviceImages& images, con
     : ensemble_(ensemble),
       options_(options),
       step_(ensemble, options),
-      label_(torch::zeros({images.size()}, at::device(images.device()).dtype(torch::kInt64))) {}
+      label_(torch::zeros({images.size()}, at::device(images.device()).dtype(torch::kInt64))) {
+  if (options.sample_weights)
+    sample_weight_ = torch::ones({images.size()}, at::device(images.device()).dtype(torch::kFloat32));
+}
 
 LoopOptions SelectiveTask::loop_options() const {
   LoopOptions loop;
@@ -33,8 +36,11 @@ LoopOptions SelectiveTask::loop_options() const {
   return loop;
 }
 
-void SelectiveTask::begin_round(const Selection& selection, int64_t round) {
+void SelectiveTask::begin_round(const Selection& selection, const Tensor& sample_weight, const Tensor& prior,
+                                int64_t round) {
   label_.copy_(selection.label);
+  if (sample_weight_.defined() && sample_weight.defined()) sample_weight_.copy_(sample_weight);
+  if (prior.defined()) step_.set_prior(prior);
   round_ = round;
   batches_.emplace(selection, options_, round);
 }
@@ -83,6 +89,7 @@ Tensor SelectiveTask::step(const StepInputs& inputs) {
   const auto& [rows, pixels] = inputs.batches[kConfident];
   batch.confident = views(pixels, ensemble_.sources);
   batch.label = label_.index_select(0, rows);
+  if (sample_weight_.defined()) batch.weight = sample_weight_.index_select(0, rows);
   if (inputs.batches.size() > kUnconfident)
     batch.unconfident = views(inputs.batches[kUnconfident].pixels, ensemble_.sources);
   batch.mixing = {inputs.real(kMixingRatio), inputs.index(kPermutation)};

@@ -27,8 +27,10 @@ class SelectiveTask : public TrainingTask {
 
   LoopOptions loop_options() const;
 
-  // The steps to come are those of `round`, and train on `selection`.
-  void begin_round(const Selection& selection, int64_t round);
+  // The steps to come are those of `round`, and train on `selection`. Undefined weights of samples [n] are 1, an
+  // undefined class prior [K] is uniform.
+  void begin_round(const Selection& selection, const Tensor& sample_weight, const Tensor& prior, int64_t round);
+  void begin_round(const Selection& selection, int64_t round) { begin_round(selection, {}, {}, round); }
   const RoundBatches& batches() const { return *batches_; }
 
   // Cross-entropy and information loss of each source, adversarial and discriminator loss.
@@ -48,7 +50,8 @@ class SelectiveTask : public TrainingTask {
   Ensemble& ensemble_;
   const SelectiveOptions& options_;
   SelectiveStep step_;
-  Tensor label_;  // int64 [n] on the device, the pseudo-labels of the round
+  Tensor label_;          // int64 [n] on the device, the pseudo-labels of the round
+  Tensor sample_weight_;  // float [n] on the device, if samples are weighted
   int64_t round_ = 0;
   std::optional<RoundBatches> batches_;
 };

@@ -1,9 +1,14 @@
 #include "tributary/methods/selective/target_state.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "tributary/adapt/class_prior.h"
+#include "tributary/adapt/neighbourhood.h"
 #include "tributary/base/stopwatch.h"
 #include "tributary/device/device.h"
+#include "tributary/methods/selective/given_prior.h"
+#include "tributary/methods/selective/target_statistics.h"
 #include "tributary/train/evaluate.h"
 
 namespace tributary {
@@ -27,12 +32,22 @@ TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, con
   return state;
 }
 
+// Rows scaled to sum 1.
+Tensor unit_rows(const Tensor& score) {
+  return score / score.sum(1, true).clamp_min(1e-30);
+}
+
 void score_target(TargetState& state, const SelectiveOptions& options) {
   state.probabilities =
       combine(state.logits, weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale));
-  state.score = options.denoise
-                    ? denoised_score(state.probabilities, normalised_weights(state.weights), state.posteriors)
-                    : state.probabilities;
+  const Tensor shares = normalised_weights(state.weights);
+  const Tensor mixture = options.score_scale == ScoreScale::kUnit
+                             ? combine(state.logits, {Combination::kWeightedLogits, shares})
+                             : state.probabilities;
+  state.score = options.denoise ? denoised_score(mixture, shares, state.posteriors) : mixture;
+  if (options.neighbours > 0)
+    state.score = neighbour_average(
+        unit_rows(state.score), joint_neighbours(state.features, shares, options.neighbours), options.neighbour_share);
 }
 
 void synchronise_state(const TargetState& state, const Ensemble& ensemble) {
@@ -50,6 +65,13 @@ Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, 
   return at::stack(posteriors);
 }
 
+// The class prior that the options ask for, estimated from a score [n, K] if it is `auto`; undefined if it is uniform.
+Tensor prior_of(const Tensor& score, double trust, const Ensemble& ensemble, const SelectiveOptions& options) {
+  if (!options.has_class_prior()) return {};
+  if (options.class_prior == "auto") return estimated_prior(score.argmax(-1), score.size(1), trust);
+  return read_class_prior(options.class_prior, ensemble.classes()).to(score.device());
+}
+
 Tensor starting_weights(const Ensemble& ensemble, const SelectiveOptions& options) {
   return initial_weights(ensemble.size(), options.aggregation.start,
                          Random(static_cast<uint64_t>(options.seed), Purpose::kWeights))
@@ -61,9 +83,14 @@ Tensor starting_weights(const Ensemble& ensemble, const SelectiveOptions& option
 TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
   torch::NoGradGuard no_grad;
   Stopwatch watch;
+  if (options.target_statistics > 0)
+    adapt_batch_norm(ensemble, images, options.target_statistics, static_cast<uint64_t>(options.seed),
+                     is_mixed(options.precision));
   TargetState state = evaluate_sources(ensemble, images, options);
   state.seconds.evaluation = lap(watch, images.device());
-  state.weights = optimise_weights(state.logits, starting_weights(ensemble, options), options.aggregation);
+  if (options.has_class_prior()) state.trust = mutual_trust(state.logits.argmax(-1), state.logits.size(-1));
+  const Tensor prior = prior_of(state.logits.softmax(-1).mean(0), state.trust, ensemble, options);
+  state.weights = optimise_weights(state.logits, starting_weights(ensemble, options), options.aggregation, prior);
   state.seconds.weights = lap(watch, images.device());
   const Mixture mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
   const Tensor mixed = combine(state.logits, mixture).argmax(-1);
@@ -76,18 +103,28 @@ TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const Se
   return state;
 }
 
-TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained, const Tensor& weights,
-                       const SelectiveOptions& options) {
+RoundMemory memory_of(const TargetState& state, const Ensemble& ensemble, const SelectiveOptions& options) {
+  RoundMemory memory{state.weights, {}, {}, state.trust};
+  if (options.score_memory > 0) memory.score = state.score;
+  memory.prior = prior_of(state.score, state.trust, ensemble, options);
+  return memory;
+}
+
+TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained,
+                       const RoundMemory& memory, const SelectiveOptions& options) {
   torch::NoGradGuard no_grad;
   Stopwatch watch;
   TargetState state = evaluate_sources(ensemble, images, options);
   state.seconds.evaluation = lap(watch, images.device());
   state.posteriors = posteriors_of(state, options, [&](const Tensor&) { return trained.label; });
   state.seconds.labels = lap(watch, images.device());
-  const Tensor start = options.aggregation.restart ? starting_weights(ensemble, options) : weights;
-  state.weights = optimise_weights(state.logits, start, options.aggregation);
+  const Tensor start = options.aggregation.restart ? starting_weights(ensemble, options) : memory.weights;
+  state.trust = memory.trust;
+  state.weights = optimise_weights(state.logits, start, options.aggregation, memory.prior);
   state.seconds.weights = lap(watch, images.device());
   score_target(state, options);
+  if (memory.score.defined())
+    state.score = (1 - options.score_memory) * unit_rows(state.score) + options.score_memory * unit_rows(memory.score);
   synchronise_state(state, ensemble);
   state.seconds.labels += lap(watch, images.device());
   return state;
@@ -95,8 +132,10 @@ TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Sel
 
 Selection select_for_round(const TargetState& state, int64_t initial, int64_t round, const SelectiveOptions& options) {
   const int64_t total = state.score.size(0);
-  const int64_t count = confident_count(initial, total, round, options.rounds, options.growth);
-  return select_confident(state.score, std::clamp<int64_t>(count, 2, total));
+  const auto largest = std::max<int64_t>(initial, std::llround(options.final_share * static_cast<double>(total)));
+  const int64_t count =
+      std::clamp<int64_t>(confident_count(initial, largest, round, options.rounds, options.growth), 2, total);
+  return options.per_class ? select_confident_per_class(state.score, count) : select_confident(state.score, count);
 }
 
 }  // namespace tributary

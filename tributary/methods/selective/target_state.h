@@ -16,14 +16,24 @@ struct TargetState {
   Tensor posteriors;             // [m, n, K], of the prototypes
   Tensor probabilities;          // [n, K], the mixture h
   Tensor score;                  // [n, K], denoised
+  double trust = 0;              // in the labels of the unadapted sources (adapt/class_prior.h)
   PhaseSeconds seconds;          // spent on computing all this
 };
 
 // The state before training: prototypes from the sources' own labels, weights from their initial values.
 TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options);
-// The state after a round that trained on `trained`; the optimisation of the weights starts from `weights`.
-TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained, const Tensor& weights,
-                       const SelectiveOptions& options);
+// What a round hands to the next one.
+struct RoundMemory {
+  Tensor weights;    // [m], where the optimisation of the weights starts
+  Tensor score;      // [n, K], of the round before; undefined unless `score_memory` needs it
+  Tensor prior;      // [K], the class prior of the round; undefined if it is uniform
+  double trust = 0;  // as in `TargetState`
+};
+RoundMemory memory_of(const TargetState& state, const Ensemble& ensemble, const SelectiveOptions& options);
+
+// The state after a round that trained on `trained`.
+TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained,
+                       const RoundMemory& memory, const SelectiveOptions& options);
 
 // The selection of `round` (1..rounds), of at least two samples.
 Selection select_for_round(const TargetState& state, int64_t initial, int64_t round, const SelectiveOptions& options);
