@@ -80,7 +80,23 @@ TEST(WitnessRule, ABadStartDoesNotVetoAGoodRound) {
       if (!random.chance(0.4)) label[i] = (truth[i].item<int64_t>() + 1 + random.below(classes - 1)) % classes;
     labels.push_back(label);
   }
-  EXPECT_FALSE(WitnessRule(logits_of(at::stack(labels), classes)).judge(truth).rejected);
+  const WitnessVerdict verdict = WitnessRule(logits_of(at::stack(labels), classes)).judge(truth);
+  EXPECT_GT(verdict.agreement, verdict.bar);
+  EXPECT_FALSE(verdict.rejected);
+}
+
+TEST(WitnessRule, AbstainsIfSourcesMayShareManyErrors) {
+  // Three sources share wrong labels on 40 % of the pictures, and each errs alone on 20 %. The truth falls far below
+  // the bar.
+  const Tensor truth = balanced(1000, 5);
+  const Tensor shared = torch::where(torch::arange(1000) < 400, (truth + 1) % 5, truth);
+  std::vector<Tensor> labels;
+  for (const int64_t offset : {0, 1, 2}) labels.push_back(with_errors(shared, 5, offset, 5));
+  const WitnessRule rule(logits_of(at::stack(labels), 5));
+  EXPECT_GT(rule.kappa(), 0.5);
+  EXPECT_LT(rule.kappa(), WitnessRule::kLeastKappa);
+  EXPECT_LT(rule.judge(truth).agreement, rule.judge(truth).bar - 0.1);
+  EXPECT_FALSE(rule.judge(truth).rejected);
 }
 
 TEST(WitnessRule, AbstainsIfAgreementIsCheap) {

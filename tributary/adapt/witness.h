@@ -20,8 +20,9 @@ struct WitnessVerdict {
 
 class WitnessRule {
  public:
-  // Below this mean kappa of the witnesses with the others, their agreement is cheap, and the rule abstains.
-  static constexpr double kLeastKappa = 0.2;
+  // Below this mean kappa of the witnesses with the others the rule abstains: agreement is cheap, or so many pictures
+  // are open that an adaptation may correct errors which several sources share, and lose agreement by it.
+  static constexpr double kLeastKappa = 0.7;
 
   WitnessRule() = default;
   // From the logits [m, n, K] of the unadapted sources. Ties go to the lowest class.
@@ -29,7 +30,7 @@ class WitnessRule {
   // From the labels of the witnesses and of the others, int64 [m, n] each, for resuming.
   WitnessRule(Tensor labels, Tensor others, int64_t classes);
 
-  // Whether the rule rejects nothing: there is one source only, or agreement is cheap.
+  // Whether the rule rejects nothing: there is one source only, or kappa is low.
   bool abstains() const { return labels_.size(0) < 2 || kappa_ < kLeastKappa; }
   // The mean kappa of each witness with the mean prediction of the others; 0 for one source.
   double kappa() const { return kappa_; }

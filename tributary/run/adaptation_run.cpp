@@ -35,14 +35,14 @@ class AdaptationRun::ObserverState : public Observer {
  public:
   explicit ObserverState(const Observers& observers) : observers_(observers) {}
   void on_round(const RoundEvent&) override {
-    state = nlohmann::json::object();
-    observers_.save(state);
+    state_ = nlohmann::json::object();
+    observers_.save(state_);
     tensors_ = observers_.tensors();
   }
-  void restore(const nlohmann::json& saved) override { state = saved; }
+  void restore(const nlohmann::json& saved) override { state_ = saved; }
   void restore_tensors(const NamedTensors&) override { tensors_ = observers_.tensors(); }
   void add_to(Checkpoint& checkpoint) const {
-    checkpoint.facts["observers"] = state;
+    checkpoint.facts["observers"] = state_;
     checkpoint.add(kTensors, tensors_);
   }
   // The tensors that add_to() added.
@@ -57,7 +57,7 @@ class AdaptationRun::ObserverState : public Observer {
  private:
   static constexpr const char* kTensors = "observer.";
   const Observers& observers_;
-  nlohmann::json state;
+  nlohmann::json state_;
   NamedTensors tensors_;
 };
 

@@ -141,7 +141,12 @@ void KeptRound::hand_back(Ensemble& ensemble) const {
   const NamedTensors state = ensemble.state();
   TRIBUTARY_CHECK(state.size() == candidate_.models.size(), "the kept round has {} tensors for {}",
                   candidate_.models.size(), state.size());
-  for (size_t i = 0; i < state.size(); ++i) Tensor(state[i].value).copy_(candidate_.models[i].value);
+  // By name: a checkpoint does not preserve the order.
+  for (const NamedTensor& tensor : state) {
+    const Tensor kept = find(candidate_.models, tensor.name);
+    TRIBUTARY_CHECK(kept.defined(), "the kept round has no {}", tensor.name);
+    Tensor(tensor.value).copy_(kept);
+  }
   ensemble.mixture = candidate_.mixture;
 }
 
