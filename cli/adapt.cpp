@@ -45,6 +45,7 @@ class Adapt : public Command {
               "labels of the target pictures, for the oracle: it trains on the samples whose pseudo-label is right")
         .metavar("DATA");
     choice_.declare(table_);
+    declare_keep(table_, options_.keep);
     tributary::declare(table_, options_.outputs);
     tributary::declare(table_, options_.checkpoints);
     session_.declare(table_);
@@ -53,8 +54,8 @@ class Adapt : public Command {
     table_.help_group("Input and output",
                       {"source", "target", "run", "test", "oracle_labels", "root", "config", "json"});
     table_.help_group("Method", {"method", "variant", "benchmark", "ablations"});
-    table_.help_group("Training",
-                      {"rounds", "inner_epochs", "epochs", "batch", "rate_backbone", "rate_bottleneck", "seed"});
+    table_.help_group(
+        "Training", {"rounds", "inner_epochs", "epochs", "batch", "rate_backbone", "rate_bottleneck", "keep", "seed"});
     table_.help_group("Report", {"report", "live", "tensorboard"});
     table_.help_group("Interrupted runs", {"save_every", "restart"});
     table_.help_group("Hardware", {"device", "threads", "precision", "processes"});

@@ -5,6 +5,9 @@
 
 #include <cmath>
 
+#include "tributary/adapt/witness.h"
+#include "tributary/base/random.h"
+
 namespace tributary {
 namespace {
 
@@ -51,6 +54,76 @@ TEST(Collapse, ReportsEachSign) {
   EXPECT_THAT(signs_of_collapse({2, 0.6, 0.69, 0.5}, {1, 0.6, 0.55, 0.5}, 2), IsEmpty())
       << "a set may contain one of two classes";
   EXPECT_EQ(signs_of_collapse(before, {1, 0.0, 0.0, 1.0}, 3).size(), 3u);
+}
+
+Tensor doubtful_logits(const std::vector<Tensor>& labels, int64_t classes) {
+  return 10 * at::one_hot(at::stack(labels), classes).to(torch::kFloat32);
+}
+
+// `share` of the labels replaced by other classes, at pictures that differ between seeds.
+Tensor noisy(const Tensor& label, double share, int64_t classes, uint64_t seed) {
+  const Tensor changed = label.clone();
+  Random random(seed);
+  for (int64_t i = 0; i < label.size(0); ++i)
+    if (random.chance(share)) changed[i] = (label[i].item<int64_t>() + 1 + random.below(classes - 1)) % classes;
+  return changed;
+}
+
+TEST(Drift, DistanceOfHistograms) {
+  const Tensor before = torch::tensor({0, 0, 0, 1}, torch::kInt64);
+  EXPECT_DOUBLE_EQ(histogram_distance(before, torch::tensor({0, 1, 0, 0}, torch::kInt64), 3), 0) << "same shares";
+  EXPECT_DOUBLE_EQ(histogram_distance(before, torch::tensor({0, 1, 2, 2}, torch::kInt64), 3), 0.5);
+  EXPECT_DOUBLE_EQ(histogram_distance(before, torch::tensor({2, 2, 2, 2}, torch::kInt64), 3), 1);
+}
+
+TEST(Drift, SeesASkewedTargetSpreadOverAllClasses) {
+  // 80 of 104 pictures are of one class, and the sources agree on all of them.
+  const Tensor truth = at::cat({torch::zeros({80}, torch::kInt64), 1 + torch::arange(24) % 6});
+  const WitnessRule sources(doubtful_logits({truth, truth, truth}, 7));
+  EXPECT_NEAR(sources.doubtful_share(), 0, 1e-9);
+  const auto sign = sign_of_drift(truth, torch::arange(104) % 7, 7, sources.doubtful_share());
+  ASSERT_TRUE(sign);
+  EXPECT_THAT(*sign, HasSubstr("moved by 62 %"));
+  EXPECT_FALSE(sign_of_drift(truth, truth, 7, 0));
+}
+
+TEST(Drift, SeesTwoClassesThatGrowToHalf) {
+  // Two of ten classes take half of all predictions: the marginal entropy falls by 8 % only.
+  const Tensor truth = torch::arange(1000) % 10;
+  Tensor after = truth.clone();
+  for (int64_t i = 0, taken = 0; taken < 300; ++i)
+    if (truth[i].item<int64_t>() >= 2) after[i] = taken++ % 2;
+  const LabelFreeScores first = label_free_scores(at::one_hot(truth, 10).to(torch::kFloat32), Tensor(), 3);
+  const LabelFreeScores last = label_free_scores(at::one_hot(after, 10).to(torch::kFloat32), Tensor(), 3);
+  EXPECT_NEAR(last.marginal_entropy / first.marginal_entropy, 0.92, 0.02);
+  EXPECT_THAT(signs_of_collapse(first, last, 3), IsEmpty());
+  const WitnessRule sources(
+      doubtful_logits({noisy(truth, 0.1, 10, 1), noisy(truth, 0.1, 10, 2), noisy(truth, 0.1, 10, 3)}, 10));
+  EXPECT_LT(sources.doubtful_share(), 0.25);
+  EXPECT_TRUE(sign_of_drift(truth, after, 10, sources.doubtful_share()));
+}
+
+TEST(Drift, AcceptsABadStartThatGetsBetter) {
+  // Three sources of 40 % accuracy that mistake many pictures for class 1; the adaptation finds the truth.
+  const Tensor truth = torch::arange(1000) % 10;
+  std::vector<Tensor> sources;
+  for (uint64_t seed : {1, 2, 3}) {
+    const Tensor wrong = noisy(truth, 0.3, 10, seed);
+    Random random(seed + 10);
+    for (int64_t i = 0; i < 1000; ++i)
+      if (random.chance(0.4)) wrong[i] = 1;
+    sources.push_back(wrong);
+  }
+  const WitnessRule rule(doubtful_logits(sources, 10));
+  EXPECT_GT(histogram_distance(sources[0], truth, 10), 0.3);
+  EXPECT_FALSE(sign_of_drift(sources[0], truth, 10, rule.doubtful_share()));
+  EXPECT_FALSE(rule.judge(truth).rejected);
+}
+
+TEST(Drift, OneSourceLeavesEverythingInDoubt) {
+  const Tensor first = torch::zeros({50}, torch::kInt64);
+  const WitnessRule rule(doubtful_logits({first}, 5));
+  EXPECT_FALSE(sign_of_drift(first, torch::arange(50) % 5, 5, rule.doubtful_share()));
 }
 
 }  // namespace

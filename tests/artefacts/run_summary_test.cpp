@@ -38,6 +38,26 @@ TEST(RunSummary, FormatsTheSummary) {
   EXPECT_THAT(run_summary_text(summary), Not(HasSubstr("confident")));
 }
 
+TEST(RunSummary, NamesTheKeptRoundIfItIsNotTheLast) {
+  nlohmann::json summary = {{"pictures", 4},
+                            {"rounds", 6},
+                            {"sources", nlohmann::json::array()},
+                            {"changed_share", 0},
+                            {"seconds", 1},
+                            {"model", "m"},
+                            {"predictions", "p"},
+                            {"accuracy", {{"last", 45.0}, {"kept", {{"round", 1}, {"accuracy", 97.1}}}}},
+                            {"kept", {{"round", 1}, {"reason", "round 3 was rejected: it is worse"}}},
+                            {"stopped", {{"round", 3}, {"reason", "the last two rounds were rejected"}}}};
+  const std::string text = run_summary_text(summary);
+  EXPECT_THAT(text, HasSubstr("accuracy     97.1 % in round 1, which was kept; 45.0 % in the last round\n"));
+  EXPECT_THAT(text, HasSubstr("\nkept         round 1: round 3 was rejected: it is worse\n"
+                              "stopped      after round 3: the last two rounds were rejected\nmodel"));
+  summary["kept"]["round"] = 3;
+  EXPECT_THAT(run_summary_text(summary), HasSubstr("accuracy     45.0 % in the last round\n"));
+  EXPECT_THAT(run_summary_text(summary), Not(HasSubstr("\nkept")));
+}
+
 TEST(RunSummary, EndsWithAWarningAfterACollapse) {
   const nlohmann::json summary = {{"pictures", 4},
                                   {"rounds", 1},

@@ -65,6 +65,8 @@ const std::vector<Job> kJobs = {
          kEveryStep,
      {"table.csv", "sources/signs-seed0.safetensors", "runs/shot-street-seed0/model.safetensors",
       "runs/shot-street-seed0/predictions.csv", "runs/selective-street-seed0/model.safetensors"}},
+    {"LabelFree",
+     kAdapt + "--rounds 3 --inner-epochs 1 --rate-backbone 2 --rate-bottleneck 2 --keep label-free --no-report", kRun},
 };
 
 // Pictures, two sources and a mixture, made once.

@@ -164,6 +164,18 @@ TEST_F(Journey, CollapsedAdaptationWarnsAndKeepsBothModels) {
                                       .out);
   EXPECT_DOUBLE_EQ(accuracy("runs/collapsed/unadapted.safetensors"), tested.at("accuracy").at("rounds")[0]);
   EXPECT_LT(accuracy("runs/collapsed"), accuracy("runs/sound"));
+
+  // The label-free rule hands back an earlier round, and says so.
+  const Outcome kept = expect_success(adapt +
+                                      " --run runs/kept --rate-backbone 2 --rate-bottleneck 2 --keep label-free "
+                                      "--test digits/postal/train-images.idx");
+  EXPECT_THAT(kept.out, HasSubstr("\nkept         round 0: round 2 was rejected: "));
+  EXPECT_THAT(kept.out, HasSubstr("% in round 0, which was kept; "));
+  EXPECT_THAT(kept.out, ::testing::Not(HasSubstr("WARNING")));
+  EXPECT_DOUBLE_EQ(accuracy("runs/kept"), tested.at("accuracy").at("rounds")[0]);
+  EXPECT_THAT(file_text(path("runs/kept/report.html")), HasSubstr("Predictions are those of round 0, which was kept"));
+  expect_success("predict runs/kept --data digits/postal/train-images.idx --out kept.csv --threads 2");
+  EXPECT_EQ(file_text(path("kept.csv")), file_text(path("runs/kept/predictions.csv")));
 }
 
 TEST_F(Journey, OracleUsesLabelsAndIsMarked) {

@@ -132,6 +132,22 @@ TEST_F(Scale, ShardedSourcesMatchASingleProcess) {
   expect_same(wanted, processes_dir() / "by-sources");
 }
 
+TEST_F(Scale, RanksFollowTheDecisionOfTheFirst) {
+  const std::string flags = " --rate-backbone 2 --rate-bottleneck 2 --keep label-free";
+  expect_done(adaptation("selective", "kept-alone") + flags);
+  const auto summary = [](const std::string& run) {
+    return json::parse(test::file_text(processes_dir() / (run + "/summary.json")));
+  };
+  const json alone = summary("kept-alone");
+  EXPECT_LT(alone.at("kept").at("round"), 2);
+  for (const std::string by : {"rows", "sources"}) {
+    expect_done(adaptation("selective", "kept-" + by) + flags + " --processes 2 --shard " + by);
+    const json found = summary("kept-" + by);
+    EXPECT_EQ(found.at("kept").at("round"), alone.at("kept").at("round")) << by;
+    EXPECT_EQ(found.at("accuracy").at("kept"), alone.at("accuracy").at("kept")) << by;
+  }
+}
+
 TEST_F(Scale, LocalBatchNormCostsLessThanAPoint) {
   const std::string wanted = alone("selective");
   expect_done(adaptation("selective", "local-batch-norm") + " --processes 2 --shard rows --local-batch-norm");

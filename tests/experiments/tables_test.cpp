@@ -259,5 +259,19 @@ TEST(Tables, ShowMeansDeviationsAndThePapersValues) {
   EXPECT_EQ(json.at("rows")[1].at("targets").at("webcam").at("failure"), "it broke");
 }
 
+TEST(Tables, ShowTheKeptRoundAsTheLabelFreeOne) {
+  const test::TempDir folder;
+  const TableTask task = task_in(folder);
+  FakeProgram program;
+  const auto keeping = [&](const Arguments& arguments) {
+    nlohmann::json summary = program(arguments);
+    if (arguments.front() == "adapt") summary["accuracy"]["kept"] = {{"round", 1}, {"accuracy", 83.5}};
+    return summary;
+  };
+  const TableResult result = run_table(task, keeping, [](int64_t, int64_t, const std::string&) {});
+  EXPECT_EQ(result.cells.at("selective").at("webcam").picked, (std::vector<double>{83.5, 83.5}));
+  EXPECT_EQ(result.cells.at("selective").at("webcam").last, (std::vector<double>{80, 82}));
+}
+
 }  // namespace
 }  // namespace tributary

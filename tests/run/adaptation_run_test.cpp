@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "tests/run/run_files.h"
 #include "tributary/base/files.h"
+#include "tributary/run/predictions.h"
+#include "tributary/train/evaluate.h"
 
 namespace tributary {
 namespace {
@@ -129,6 +133,98 @@ TEST_F(AdaptationRunTest, RetriesEveryMethodThatSupportsMicroBatches) {
     const auto result = run();
     ASSERT_TRUE(result) << name;
     EXPECT_THAT(listener_.retried, ElementsAre(4)) << name;
+  }
+}
+
+// Two equal sources, so that the witnesses agree, and rates that wreck the first rounds.
+class WreckedRunTest : public AdaptationRunTest {
+ protected:
+  WreckedRunTest() {
+    options_.sources[1] = options_.sources[0];
+    options_.test = options_.target;
+    options_.keep = KeepRule::kLabelFree;
+    options_.method_options.epochs = 5;
+    options_.method_options.rate_backbone = options_.method_options.rate_bottleneck = 2;
+    options_.checkpoints.every = 0;
+  }
+
+  // The predictions of the run's model file.
+  std::string predictions_of_model() const {
+    Ensemble model = load_ensemble(options_.folder + "/model.safetensors");
+    LoadOptions load;
+    load.preprocessing = model.preprocessing();
+    const ImageSet target = load_images(options_.target, load);
+    const Tensor logits = evaluate_logits(model, DeviceImages(target, torch::kCPU));
+    return predictions_text(target, {}, model, combine(logits, model.mixture), logits, PredictionFormat::kCsv);
+  }
+};
+
+TEST_F(WreckedRunTest, KeepsAnEarlierRound) {
+  const auto result = run();
+  ASSERT_TRUE(result);
+  const nlohmann::json& summary = result->summary;
+  const auto kept = summary.at("kept").at("round").get<int64_t>();
+  EXPECT_LT(kept, 2) << summary.dump();
+  EXPECT_FALSE(summary.at("kept").at("rejected").empty());
+  EXPECT_EQ(summary.at("stopped").at("reason"), "the last two rounds were rejected");
+  EXPECT_LT(summary.at("accuracy").at("rounds").size(), 6u) << "it stops early";
+  EXPECT_EQ(summary.at("accuracy").at("kept").at("round"), kept);
+  EXPECT_EQ(summary.at("accuracy").at("kept").at("accuracy"),
+            summary.at("accuracy").at("rounds")[static_cast<size_t>(kept)]);
+  EXPECT_FALSE(summary.contains("collapse")) << "the kept round has not collapsed";
+  EXPECT_EQ(file("predictions.csv"), predictions_of_model());
+  if (kept == 0) {
+    EXPECT_EQ(summary.at("changed_share"), 0);
+  }
+}
+
+TEST_F(WreckedRunTest, LastHandsBackTheWreck) {
+  options_.keep = KeepRule::kAuto;
+  const auto result = run();
+  ASSERT_TRUE(result);
+  EXPECT_FALSE(result->summary.contains("kept"));
+  EXPECT_EQ(result->summary.at("accuracy").at("rounds").size(), 6u);
+  EXPECT_EQ(file("predictions.csv"), predictions_of_model());
+  options_.folder = folder_ / "by-default";
+  options_.method.default_keep = [] { return KeepRule::kLabelFree; };
+  EXPECT_TRUE(run()->summary.contains("kept")) << "a method may have another default";
+}
+
+TEST_F(WreckedRunTest, ResumesAndRetriesWithTheSameDecision) {
+  const auto whole = run();
+  const std::string predictions = file("predictions.csv"), model = file("model.safetensors");
+  const auto last = static_cast<int64_t>(whole->summary.at("accuracy").at("rounds").size()) - 1;
+  for (const int64_t at : {int64_t{1}, last})
+    for (const char* failure : {"power cut", "CUDA out of memory"}) {
+      SCOPED_TRACE(fmt::format("{} in round {}", failure, at));
+      options_.folder = folder_ / fmt::format("{}-{}", failure, at);
+      bool is_first = true;
+      listener_.on_round = [&](const RoundEvent& event) {
+        if (event.round == at && std::exchange(is_first, false)) throw std::runtime_error(failure);
+      };
+      if (std::string(failure) == "power cut") {
+        EXPECT_THROW(run(), std::runtime_error);
+      }
+      const auto resumed = run();
+      ASSERT_TRUE(resumed);
+      EXPECT_EQ(resumed->summary.at("kept"), whole->summary.at("kept"));
+      EXPECT_EQ(resumed->summary.at("stopped"), whole->summary.at("stopped"));
+      EXPECT_EQ(resumed->summary.at("accuracy"), whole->summary.at("accuracy"));
+      EXPECT_EQ(file("predictions.csv"), predictions);
+      EXPECT_TRUE(file("model.safetensors") == model);
+    }
+}
+
+TEST_F(AdaptationRunTest, LogsRankingScoresAndWitnesses) {
+  run();
+  std::istringstream lines(file("metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json round = nlohmann::json::parse(line);
+    for (const char* name :
+         {"agreement_with_mean", "mutual_information", "neighbourhood_density", "class_correlation", "mano"})
+      EXPECT_TRUE(round.at("ranking_scores").at(name).is_number()) << name;
+    for (const char* name : {"agreement", "bar", "kappa", "doubtful_share"})
+      EXPECT_TRUE(round.at("witness").at(name).is_number()) << name;
   }
 }
 

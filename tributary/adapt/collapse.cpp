@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tributary/adapt/aggregation.h"
 #include "tributary/adapt/information.h"
 
@@ -34,6 +36,20 @@ std::vector<std::string> signs_of_collapse(const LabelFreeScores& before, const 
     signs.push_back(fmt::format("the entropy of the mean prediction fell from {:.2f} to {:.2f}",
                                 before.marginal_entropy, after.marginal_entropy));
   return signs;
+}
+
+double histogram_distance(const Tensor& before, const Tensor& after, int64_t classes) {
+  const Tensor difference = at::bincount(after, {}, classes) - at::bincount(before, {}, classes);
+  return difference.abs().sum().item<double>() / (2 * static_cast<double>(before.numel()));
+}
+
+std::optional<std::string> sign_of_drift(const Tensor& before, const Tensor& after, int64_t classes,
+                                         double doubtful_share) {
+  constexpr double kDrift = 0.15;
+  const double distance = histogram_distance(before, after, classes);
+  if (distance <= std::max(kDrift, doubtful_share)) return std::nullopt;
+  return fmt::format("the shares of the classes moved by {:.0f} %, and the sources left {:.0f} % in doubt",
+                     100 * distance, 100 * doubtful_share);
 }
 
 }  // namespace tributary

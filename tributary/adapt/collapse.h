@@ -4,6 +4,7 @@
 // one source alone. Without labels, only the predictions before and after can tell.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,5 +29,15 @@ LabelFreeScores label_free_scores(const Tensor& probabilities, const Tensor& wei
 //   marginal entropy    fell by more than a quarter
 std::vector<std::string> signs_of_collapse(const LabelFreeScores& before, const LabelFreeScores& after,
                                            int64_t sources);
+
+// The total variation distance between the class histograms of two labellings, int64 [n]: the smallest share of
+// pictures that must change their label to turn one histogram into the other.
+double histogram_distance(const Tensor& before, const Tensor& after, int64_t classes);
+
+// A sentence if the class histogram drifted farther than relabelling doubtful pictures explains: its distance exceeds
+// both 0.15 and `doubtful_share` (WitnessRule::doubtful_share). Pictures whose labels the sources had agreed on must
+// then have moved, and towards certain classes.
+std::optional<std::string> sign_of_drift(const Tensor& before, const Tensor& after, int64_t classes,
+                                         double doubtful_share);
 
 }  // namespace tributary

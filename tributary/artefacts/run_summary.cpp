@@ -40,8 +40,16 @@ std::string run_summary_text(const json& summary) {
     text += fmt::format("{:<13}{}\n", head, facts);
   };
   const auto pictures = thousands(summary.at("pictures").get<int64_t>());
-  if (summary.contains("accuracy"))
-    line("accuracy", fmt::format("{:.1f} % in the last round", summary.at("accuracy").at("last").get<double>()));
+  const auto done = summary.contains("stopped") ? summary.at("stopped").at("round").get<int64_t>()
+                                                : summary.at("rounds").get<int64_t>();
+  const int64_t kept = summary.contains("kept") ? summary.at("kept").at("round").get<int64_t>() : done;
+  if (summary.contains("accuracy")) {
+    const json& accuracy = summary.at("accuracy");
+    const auto last = fmt::format("{:.1f} % in the last round", accuracy.at("last").get<double>());
+    line("accuracy", kept == done ? last
+                                  : fmt::format("{:.1f} % in round {}, which was kept; {}",
+                                                accuracy.at("kept").at("accuracy").get<double>(), kept, last));
+  }
   line("trusted", trusted_text(summary.at("sources")));
   const auto confident = summary.value("confident_rounds", std::vector<double>());
   if (!confident.empty())
@@ -54,6 +62,9 @@ std::string run_summary_text(const json& summary) {
   text += fmt::format("\n{} pictures{}, {} rounds, {}\n", pictures,
                       skipped > 0 ? fmt::format(" ({} more skipped)", thousands(skipped)) : "",
                       summary.at("rounds").get<int64_t>(), duration(summary.at("seconds").get<double>()));
+  if (kept != done) line("kept", fmt::format("round {}: {}", kept, summary.at("kept").at("reason").get<std::string>()));
+  if (summary.contains("stopped"))
+    line("stopped", fmt::format("after round {}: {}", done, summary.at("stopped").at("reason").get<std::string>()));
   line("model", summary.at("model").get<std::string>());
   line("predictions", summary.at("predictions").get<std::string>());
   if (summary.contains("collapse")) {

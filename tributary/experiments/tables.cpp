@@ -146,7 +146,7 @@ TableJob adaptation_job(const TableTask& task, const TableCall& call, const Tabl
     const nlohmann::json& accuracy = summary.at("accuracy");
     const auto index = static_cast<size_t>(seed);
     cell.last[index] = accuracy.at("last");
-    cell.picked[index] = accuracy.at("label_free").at("accuracy");
+    cell.picked[index] = accuracy.at(accuracy.contains("kept") ? "kept" : "label_free").at("accuracy");
     cell.with_labels[index] = accuracy.at("best_with_labels");
     return {fmt::format(": {:.1f} %", cell.last[index]), gpu_peak_of(summary)};
   };

@@ -154,7 +154,7 @@ class LearnedAdaptation {
     } else {
       evaluate_and_report();
     }
-    for (++event_.round; event_.round <= schedule_.rounds; ++event_.round) {
+    for (++event_.round; event_.round <= schedule_.rounds && !stops(); ++event_.round) {
       watch_ = Stopwatch();
       event_.pictures = 0;
       for (const auto& task : tasks_) task->begin_round(event_.round, outputs_);
@@ -165,6 +165,8 @@ class LearnedAdaptation {
   }
 
  private:
+  bool stops() const { return ensemble_.agreed(observer_.wants_stop()); }
+
   // Runs the remaining steps of the round, then evaluates and reports.
   void finish_round() {
     train();

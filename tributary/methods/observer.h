@@ -63,6 +63,12 @@ class Observer {
   // Saves and restores what it needs to resume an interrupted run, under its own keys.
   virtual void save(nlohmann::json&) const {}
   virtual void restore(const nlohmann::json&) {}
+  // Large parts of that state. A later round must replace these tensors instead of changing them in place.
+  // restore_tensors() follows restore() and gets the tensors of all observers.
+  virtual NamedTensors tensors() const { return {}; }
+  virtual void restore_tensors(const NamedTensors&) {}
+  // Whether no further round should be trained. The answer of the first rank counts.
+  virtual bool wants_stop() const { return false; }
 };
 
 // Forwards every event to all observers, in order.
@@ -80,6 +86,20 @@ class Observers : public Observer {
   }
   void restore(const nlohmann::json& state) override {
     for (Observer* listener : listeners_) listener->restore(state);
+  }
+  NamedTensors tensors() const override {
+    NamedTensors all;
+    for (const Observer* listener : listeners_)
+      for (NamedTensor tensor : listener->tensors()) all.push_back(std::move(tensor));
+    return all;
+  }
+  void restore_tensors(const NamedTensors& tensors) override {
+    for (Observer* listener : listeners_) listener->restore_tensors(tensors);
+  }
+  bool wants_stop() const override {
+    for (const Observer* listener : listeners_)
+      if (listener->wants_stop()) return true;
+    return false;
   }
 
  private:

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tributary/methods/keep_rule.h"
 #include "tributary/methods/learner.h"
 #include "tributary/methods/method_options.h"
 
@@ -46,6 +47,8 @@ struct MethodEntry {
   // Resolves the method's own options after all values were applied. May be empty.
   std::function<void()> resolve = {};
   std::optional<OracleEntry> oracle = {};
+  // The keep rule of the resolved options, where the user leaves it to the method. Empty: KeepRule::kLast.
+  std::function<KeepRule()> default_keep = {};
 };
 
 // In the order of the paper's tables, then those that it does not have, ours last. Each call makes entries with options of their own.

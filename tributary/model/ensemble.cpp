@@ -36,6 +36,13 @@ void Ensemble::synchronise(const NamedTensors& state) const {
   if (comm() && sources.front().device().is_cuda()) broadcast_state(*comm(), state);
 }
 
+bool Ensemble::agreed(bool own) const {
+  if (!comm()) return own;
+  Tensor value = torch::tensor({static_cast<int64_t>(own)}, torch::kInt64);
+  comm()->broadcast(value, 0);
+  return value.item<int64_t>() != 0;
+}
+
 namespace {
 
 std::string describe(const Preprocessing& preprocessing) {

@@ -28,6 +28,8 @@ struct Ensemble {
   // Makes tensors that every rank computed for itself equal on all: on a GPU sums may be taken in another order, and
   // labels or a selection come out otherwise. Does nothing on a CPU or in a single process.
   void synchronise(const NamedTensors& state) const;
+  // The value of the first rank.
+  bool agreed(bool own) const;
 };
 
 // Throws an InputError that names both files unless all sources have the same classes in the same order and the same

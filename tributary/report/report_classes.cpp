@@ -26,7 +26,7 @@ nlohmann::json fraction_within(const Tensor& given, const Tensor& also) {
 
 nlohmann::json report_classes(const ReportParts& parts) {
   const RoundHistory& first = parts.history.rounds.front();
-  const RoundHistory& last = parts.history.rounds.back();
+  const RoundHistory& last = *parts.result;
   nlohmann::json table = nlohmann::json::array();
   for (size_t k = 0; k < parts.history.classes.size(); ++k) {
     const auto number = static_cast<int64_t>(k);
@@ -51,7 +51,7 @@ nlohmann::json report_classes(const ReportParts& parts) {
 
 nlohmann::json report_confusion(const ReportParts& parts) {
   const Tensor& before = parts.history.rounds.front().label;
-  const Tensor& after = parts.history.rounds.back().label;
+  const Tensor& after = parts.result->label;
   const auto classes = static_cast<int64_t>(parts.history.classes.size());
   if (parts.truth.defined())
     return {{"rows", "truth"},

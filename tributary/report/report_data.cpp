@@ -145,7 +145,10 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
   const bool finished = std::filesystem::exists(subject.run + "/summary.json");
   const nlohmann::json summary =
       finished ? nlohmann::json::parse(read_text(subject.run + "/summary.json")) : nlohmann::json::object();
-  const ReportParts parts{history, truth_of(subject, history)};
+  ReportParts parts{history, truth_of(subject, history)};
+  if (summary.contains("kept"))
+    for (const RoundHistory& round : history.rounds)
+      if (round.round == summary.at("kept").at("round").get<int64_t>()) parts.result = &round;
 
   const std::string method = summary.value("method", config["adapt"]["method"].value_or(std::string("selective")));
   nlohmann::json rounds = report_rounds(parts, read_metrics(subject.run + "/metrics.jsonl"));
@@ -175,6 +178,9 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
   if (options.embedded_rounds > 0) data["embedding"] = report_embedding(parts, options);
   if (subject.pictures) data["gallery"] = report_gallery(parts, *subject.pictures, options.gallery);
   if (summary.value("set_aside", 0) > 0) add_skipped(data["notes"], summary);
+  if (parts.result != &history.rounds.back())
+    data["notes"].push_back(fmt::format("Predictions are those of round {}, which was kept: {}", parts.result->round,
+                                        summary.at("kept").at("reason").get<std::string>()));
   if (summary.contains("collapse"))
     for (const nlohmann::json& sign : summary.at("collapse").at("signs"))
       data["notes"].push_back(fmt::format("This adaptation may have made things worse: {}", sign.get<std::string>()));

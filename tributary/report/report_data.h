@@ -46,6 +46,8 @@ Tensor truth_of(const ReportSubject& subject, const History& history);
 struct ReportParts {
   const History& history;
   Tensor truth;  // int64 [n]; undefined without labels
+  // The round whose predictions are the result of the run: the kept one, or the last of an unfinished run.
+  const RoundHistory* result = &history.rounds.back();
 };
 
 // "bound" of every round, in the order of the history, or null; and "bound_notes". Only methods that train on confident

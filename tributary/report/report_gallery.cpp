@@ -23,7 +23,7 @@ std::string thumb_of(const ImageSet& pictures, int64_t index) {
 }
 
 nlohmann::json entry_of(const ReportParts& parts, const ImageSet& pictures, int64_t index) {
-  const RoundHistory& last = parts.history.rounds.back();
+  const RoundHistory& last = *parts.result;
   nlohmann::json entry = {{"path", pictures.names[static_cast<size_t>(index)]},
                           {"index", index},
                           {"thumb", thumb_of(pictures, index)},
@@ -40,7 +40,7 @@ nlohmann::json entry_of(const ReportParts& parts, const ImageSet& pictures, int6
 }  // namespace
 
 nlohmann::json report_gallery(const ReportParts& parts, const ImageSet& pictures, int64_t count) {
-  const RoundHistory& last = parts.history.rounds.back();
+  const RoundHistory& last = *parts.result;
   const Tensor falling = std::get<1>(last.confidence.sort(/*stable=*/true, /*dim=*/-1, /*descending=*/true));
   const Tensor rising = std::get<1>(last.confidence.sort(/*stable=*/true, /*dim=*/-1, /*descending=*/false));
   const Tensor changed = (last.label != parts.history.rounds.front().label).index_select(0, falling);

@@ -49,7 +49,9 @@ nlohmann::json losses_of(const nlohmann::json& metrics) {
                                                 "weights_seconds",
                                                 "labels_seconds",
                                                 "training_seconds",
-                                                "pictures_per_second"};
+                                                "pictures_per_second",
+                                                "ranking_scores",
+                                                "witness"};
   nlohmann::json losses = nlohmann::json::object();
   for (const auto& [name, value] : metrics.items()) {
     if (kOthers.count(name) > 0) continue;

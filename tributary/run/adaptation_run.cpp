@@ -13,13 +13,18 @@
 namespace tributary {
 namespace {
 
-nlohmann::json accuracies(const AccuracyObserver& accuracy, int64_t picked) {
+nlohmann::json accuracies(const AccuracyObserver& accuracy, int64_t picked, const nlohmann::json& kept) {
   nlohmann::json rounds = nlohmann::json::array();
   for (const double share : accuracy.rounds()) rounds.push_back(100 * share);
-  return {{"last", 100 * accuracy.last()},
-          {"label_free", {{"round", picked}, {"accuracy", rounds[static_cast<size_t>(picked)]}}},
-          {"best_with_labels", 100 * accuracy.oracle_best()},
-          {"rounds", rounds}};
+  const auto of_round = [&rounds](int64_t round) {
+    return nlohmann::json{{"round", round}, {"accuracy", rounds[static_cast<size_t>(round)]}};
+  };
+  nlohmann::json all = {{"last", 100 * accuracy.last()},
+                        {"label_free", of_round(picked)},
+                        {"best_with_labels", 100 * accuracy.oracle_best()},
+                        {"rounds", rounds}};
+  if (!kept.is_null()) all["kept"] = of_round(kept.at("round"));
+  return all;
 }
 
 }  // namespace
@@ -30,15 +35,38 @@ class AdaptationRun::ObserverState : public Observer {
  public:
   explicit ObserverState(const Observers& observers) : observers_(observers) {}
   void on_round(const RoundEvent&) override {
-    state = nlohmann::json::object();
-    observers_.save(state);
+    state_ = nlohmann::json::object();
+    observers_.save(state_);
+    tensors_ = observers_.tensors();
   }
-  void restore(const nlohmann::json& saved) override { state = saved; }
-  nlohmann::json state;
+  void restore(const nlohmann::json& saved) override { state_ = saved; }
+  void restore_tensors(const NamedTensors&) override { tensors_ = observers_.tensors(); }
+  void add_to(Checkpoint& checkpoint) const {
+    checkpoint.facts["observers"] = state_;
+    checkpoint.add(kTensors, tensors_);
+  }
+  // The tensors that add_to() added.
+  static NamedTensors tensors_of(const Checkpoint& checkpoint) {
+    NamedTensors own;
+    const std::string prefix = kTensors;
+    for (const NamedTensor& tensor : checkpoint.tensors)
+      if (tensor.name.starts_with(prefix)) own.push_back({tensor.name.substr(prefix.size()), tensor.value});
+    return own;
+  }
 
  private:
+  static constexpr const char* kTensors = "observer.";
   const Observers& observers_;
+  nlohmann::json state_;
+  NamedTensors tensors_;
 };
+
+void declare_keep(OptionTable& table, KeepRule& keep) {
+  table.choice(
+      "adapt", "keep", &keep,
+      {{"auto", KeepRule::kAuto}, {"label-free", KeepRule::kLabelFree}, {"last", KeepRule::kLast}},
+      "round to keep: the last, or the latest that is not rejected without labels; auto is the method's default");
+}
 
 AdaptationRun::AdaptationRun(AdaptationRunOptions options, Configuration config, DistributedSession& session,
                              RunListener& listener)
@@ -111,6 +139,11 @@ std::unique_ptr<Method> AdaptationRun::make_method() const {
                       : options_.method.make(options_.method_options);
 }
 
+KeepRule AdaptationRun::keep_rule() const {
+  if (options_.keep != KeepRule::kAuto) return options_.keep;
+  return options_.method.default_keep ? options_.method.default_keep() : KeepRule::kLast;
+}
+
 void AdaptationRun::follow(Ensemble ensemble) {
   const std::unique_ptr<Method> method = make_method();
   ensemble.to(options_.device);
@@ -132,13 +165,14 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   session_.shard(ensemble, method->division());
 
   const std::unique_ptr<Observer> shown = listener_.make_observer();
-  MetricsObserver metrics(folder, options_.device);
+  KeptRound kept(keep_rule());
+  MetricsObserver metrics(folder, options_.device, &kept);
   RunRecord record;
   LabelFreePick pick;
   std::optional<AccuracyObserver> accuracy;
   std::vector<Observer*> listeners;
   if (shown) listeners.push_back(shown.get());
-  listeners.insert(listeners.end(), {&metrics, &record, &pick});
+  listeners.insert(listeners.end(), {&kept, &metrics, &record, &pick});
   if (data_.test) listeners.push_back(&accuracy.emplace(*data_.test, options_.device));
   RunOutputs outputs(folder, options_.outputs, accuracy ? &*accuracy : nullptr, listeners);
   Observers observers(listeners);
@@ -152,15 +186,20 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   method->adapt(ensemble, data_.target, all, session_.checkpointer(&checkpointer, options_.checkpoints));
   listener_.on_trained();
 
+  if (!kept.is_last()) kept.hand_back(ensemble);
   save_ensemble(folder.file("model.safetensors"), ensemble);
+  const PredictedLabels predictions =
+      kept.is_last() ? predicted_labels(record.last().probabilities, record.last().logits) : kept.result().predictions;
   write_file_atomically(folder.file("predictions.csv"),
-                        predictions_text(data_.target, data_.skipped, ensemble, record.last().probabilities,
-                                         record.last().logits, PredictionFormat::kCsv));
+                        predictions_text(data_.target, data_.skipped, ensemble, predictions, PredictionFormat::kCsv));
   nlohmann::json summary = summary_of(record);
+  if (!kept.is_last()) record.replace_result(summary, kept.result());
+  if (const nlohmann::json decision = kept.to_json(); !decision.is_null()) summary["kept"] = decision;
+  if (const nlohmann::json stop = kept.stop_json(); !stop.is_null()) summary["stopped"] = stop;
   if (micro_batch > 0) summary["pictures_at_once"] = micro_batch;
   if (const int64_t peak = peak_process_memory(options_.device); peak > 0) summary["gpu_peak_bytes"] = peak;
-  if (accuracy) summary["accuracy"] = accuracies(*accuracy, pick.round());
-  if (const auto signs = record.signs_of_collapse(); !signs.empty()) {
+  if (accuracy) summary["accuracy"] = accuracies(*accuracy, pick.round(), kept.to_json());
+  if (const auto signs = kept.signs_of_collapse(); !signs.empty()) {
     Ensemble unadapted = load_unadapted();
     unadapted.mixture = record.first_mixture();
     save_ensemble(folder.file("unadapted.safetensors"), unadapted);
@@ -183,7 +222,7 @@ int64_t AdaptationRun::resume(CheckpointFolder& checkpointer, Observers& observe
   const int64_t pictures = data_.target.size();
   checkpointer.on_save([&state, pictures](Checkpoint& checkpoint) {
     checkpoint.facts["target_pictures"] = pictures;
-    checkpoint.facts["observers"] = state.state;
+    state.add_to(checkpoint);
   });
   const Checkpoint* const latest = checkpointer.resume_point();
   if (!latest) return 0;
@@ -191,6 +230,7 @@ int64_t AdaptationRun::resume(CheckpointFolder& checkpointer, Observers& observe
     input_error("the run was interrupted with {} pictures, and now there are {}; start over with --restart",
                 thousands(latest->integer("target_pictures")), thousands(pictures));
   observers.restore(latest->facts.at("observers"));
+  observers.restore_tensors(ObserverState::tensors_of(*latest));
   const int64_t round = latest->integer("round");
   listener_.on_resume(round);
   return round;

@@ -1,7 +1,8 @@
 // One adaptation from files to files: loads the sources and the target, adapts, and fills the run folder.
 //
 // The run resumes from a checkpoint if there is one, retries with micro-batches if the GPU runs out of memory, and
-// saves the unadapted model beside the adapted one if the adaptation shows signs of collapse.
+// saves the unadapted model beside the adapted one if the adaptation shows signs of collapse. With KeepRule::kLabelFree
+// it hands back the latest round that was not rejected (run/kept_round.h).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include "tributary/methods/registry.h"
 #include "tributary/model_io/import_weights.h"
 #include "tributary/run/distributed_session.h"
+#include "tributary/run/kept_round.h"
 #include "tributary/run/run_listener.h"
 #include "tributary/run/run_outputs.h"
 #include "tributary/run/run_record.h"
@@ -33,6 +35,7 @@ struct AdaptationRunOptions {
   LoadOptions load;  // its preprocessing is replaced by that of the sources
   RunOutputOptions outputs;
   CheckpointOptions checkpoints;
+  KeepRule keep = KeepRule::kAuto;  // which round is the result
   torch::Device device = torch::kCPU;
 };
 
@@ -40,6 +43,9 @@ struct AdaptationRunResult {
   nlohmann::json summary;         // contents of summary.json
   bool already_finished = false;  // the folder held the finished run
 };
+
+// Declares `keep` in the section [adapt].
+void declare_keep(OptionTable& table, KeepRule& keep);
 
 class AdaptationRun {
  public:
@@ -62,6 +68,7 @@ class AdaptationRun {
   void load_data(const Ensemble& sources);
   LabelledImages load_labels(const std::string& path, const LoadOptions& options, const Ensemble& sources) const;
   std::unique_ptr<Method> make_method() const;
+  KeepRule keep_rule() const;
   // Adapts on a rank other than the first, which alone has the folder.
   void follow(Ensemble ensemble);
   // Adapts from the latest checkpoint, or from the start, and writes the results. A `micro_batch` of 0 stands for whole

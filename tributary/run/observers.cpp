@@ -93,6 +93,8 @@ nlohmann::json round_metrics(const RoundEvent& event) {
 
 void MetricsObserver::on_round(const RoundEvent& event) {
   nlohmann::json metrics = round_metrics(event);
+  metrics["ranking_scores"] = scores_.of(event);
+  if (kept_) metrics["witness"] = kept_->witness_metrics();
   if (const int64_t peak = peak_process_memory(device_); peak > 0) metrics["gpu_peak_bytes"] = peak;
   folder_.add_metrics(metrics);
 }

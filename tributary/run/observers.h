@@ -10,6 +10,8 @@
 #include "tributary/artefacts/run_folder.h"
 #include "tributary/data/image_set.h"
 #include "tributary/methods/observer.h"
+#include "tributary/run/kept_round.h"
+#include "tributary/run/round_scores.h"
 #include "tributary/run/round_table.h"
 #include "tributary/terminal/progress.h"
 #include "tributary/train/device_images.h"
@@ -37,13 +39,21 @@ nlohmann::json round_metrics(const RoundEvent& event);
 
 class MetricsObserver : public Observer {
  public:
-  // On a GPU the metrics also hold the peak memory of this process.
-  explicit MetricsObserver(RunFolder& folder, torch::Device device = torch::kCPU) : folder_(folder), device_(device) {}
+  // On a GPU the metrics also hold the peak memory of this process. `kept`, if not null, must observe a round before
+  // this observer; its witness figures are logged.
+  explicit MetricsObserver(RunFolder& folder, torch::Device device = torch::kCPU, const KeptRound* kept = nullptr)
+      : folder_(folder), device_(device), kept_(kept) {}
   void on_round(const RoundEvent& event) override;
+  void save(nlohmann::json& state) const override { scores_.save(state); }
+  void restore(const nlohmann::json& state) override { scores_.restore(state); }
+  NamedTensors tensors() const override { return scores_.tensors(); }
+  void restore_tensors(const NamedTensors& tensors) override { scores_.restore_tensors(tensors); }
 
  private:
   RunFolder& folder_;
   torch::Device device_;
+  const KeptRound* kept_;
+  RoundScores scores_;
 };
 
 // Records the accuracy on a labelled set, which the method never sees. The accuracy of the last round is the result.

@@ -40,14 +40,22 @@ std::string csv_line(const Line& line) {
 
 }  // namespace
 
+PredictedLabels predicted_labels(const Tensor& probabilities, const Tensor& logits) {
+  const auto [confidence, predicted] = probabilities.max(-1);
+  return {predicted.cpu().contiguous(), confidence.to(torch::kCPU, torch::kFloat32).contiguous(),
+          logits.argmax(-1).cpu().contiguous()};
+}
+
 std::string predictions_text(const ImageSet& images, const std::vector<SkippedPicture>& skipped,
                              const Ensemble& ensemble, const Tensor& probabilities, const Tensor& logits,
                              PredictionFormat format) {
-  const auto [confidence, predicted] = probabilities.max(-1);
-  const Tensor by_source = logits.argmax(-1).cpu().contiguous();
-  const Tensor host_predicted = predicted.cpu().contiguous();
+  return predictions_text(images, skipped, ensemble, predicted_labels(probabilities, logits), format);
+}
+
+std::string predictions_text(const ImageSet& images, const std::vector<SkippedPicture>& skipped,
+                             const Ensemble& ensemble, const PredictedLabels& predictions, PredictionFormat format) {
+  const auto& [host_predicted, host_confidence, by_source] = predictions;
   const Tensor agreement = (by_source == host_predicted).to(torch::kFloat32).mean(0);
-  const Tensor host_confidence = confidence.to(torch::kCPU, torch::kFloat32).contiguous();
   const int64_t sources = ensemble.size() > 1 ? ensemble.size() : 0;
   const bool csv = format == PredictionFormat::kCsv;
   const auto class_name = [&](int64_t index) { return ensemble.classes()[index]; };

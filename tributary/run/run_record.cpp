@@ -12,6 +12,12 @@ std::vector<int64_t> labels_of(const RoundEvent& event) {
   return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
 }
 
+// The share of every source in the mixture; equal shares without weights.
+Tensor trust_of(const Tensor& weights, int64_t sources) {
+  return weights.defined() ? normalised_weights(weights).cpu()
+                           : torch::full({sources}, 1.0 / static_cast<double>(sources));
+}
+
 nlohmann::json to_json(const LabelFreeScores& scores) {
   return {{"classes", scores.classes},
           {"entropy", scores.entropy},
@@ -44,10 +50,6 @@ LabelFreeScores RunRecord::scores() const {
   return label_free_scores(last_.probabilities, last_.weights, last_.ensemble->size());
 }
 
-std::vector<std::string> RunRecord::signs_of_collapse() const {
-  return tributary::signs_of_collapse(first_scores_, scores(), last_.ensemble->size());
-}
-
 void RunRecord::save(nlohmann::json& state) const {
   state["first_labels"] = first_labels_;
   state["first_scores"] = {first_scores_.classes, first_scores_.entropy, first_scores_.marginal_entropy,
@@ -76,17 +78,16 @@ void RunRecord::restore(const nlohmann::json& state) {
   phases_ = {seconds[1], seconds[2], seconds[3], seconds[4], seconds[5]};
 }
 
-double RunRecord::changed_share() const {
-  const std::vector<int64_t> labels = labels_of(last_);
+double RunRecord::changed_share(const Tensor& label) const {
+  const int64_t* const labels = label.data_ptr<int64_t>();
   int64_t changed = 0;
-  for (size_t i = 0; i < labels.size(); ++i) changed += labels[i] != first_labels_[i] ? 1 : 0;
-  return static_cast<double>(changed) / static_cast<double>(labels.size());
+  for (size_t i = 0; i < first_labels_.size(); ++i) changed += labels[i] != first_labels_[i] ? 1 : 0;
+  return static_cast<double>(changed) / static_cast<double>(first_labels_.size());
 }
 
 void RunRecord::add_to(nlohmann::json& summary) const {
   const int64_t count = last_.ensemble->size();
-  const Tensor share = last_.weights.defined() ? normalised_weights(last_.weights).cpu()
-                                               : torch::full({count}, 1.0 / static_cast<double>(count));
+  const Tensor share = trust_of(last_.weights, count);
   for (int64_t j = 0; j < count; ++j)
     summary["sources"].push_back(
         {{"name", last_.ensemble->sources[j].info().name}, {"weight", share[j].item<double>()}});
@@ -95,7 +96,7 @@ void RunRecord::add_to(nlohmann::json& summary) const {
   summary["initial_confident"] = last_.initial_confident;
   summary["confident"] = confident_.empty() ? 0 : confident_.back();
   summary["confident_rounds"] = confident_;
-  summary["changed_share"] = changed_share();
+  summary["changed_share"] = changed_share(last_.probabilities.argmax(-1).cpu());
   summary["seconds"] = seconds_;
   summary["phases"] = {{"training", phases_.training},
                        {"evaluation", phases_.evaluation},
@@ -103,6 +104,14 @@ void RunRecord::add_to(nlohmann::json& summary) const {
                        {"labels", phases_.labels}};
   summary["waiting_seconds"] = phases_.waiting;
   summary["label_free_scores"] = {{"before", to_json(first_scores_)}, {"after", to_json(scores())}};
+}
+
+void RunRecord::replace_result(nlohmann::json& summary, const RoundResult& result) const {
+  const Tensor share = trust_of(result.weights, last_.ensemble->size());
+  for (int64_t j = 0; j < share.size(0); ++j)
+    summary["sources"][static_cast<size_t>(j)]["weight"] = share[j].item<double>();
+  summary["changed_share"] = changed_share(result.predictions.label);
+  summary["label_free_scores"]["after"] = to_json(result.scores);
 }
 
 }  // namespace tributary

@@ -1,4 +1,4 @@
-// Collects the figures for the summary of an adaptation, and signs of a collapse.
+// Collects the figures for the summary of an adaptation.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,6 +7,7 @@
 
 #include "tributary/adapt/collapse.h"
 #include "tributary/methods/observer.h"
+#include "tributary/run/kept_round.h"
 
 namespace tributary {
 
@@ -22,12 +23,12 @@ class RunRecord : public Observer {
   const Mixture& first_mixture() const { return first_mixture_; }
   // Adds pictures, rounds, confident counts, the sources with their weights, seconds and label-free scores.
   void add_to(nlohmann::json& summary) const;
-  // Reasons to suspect that the adaptation made the model worse; empty if there are none.
-  std::vector<std::string> signs_of_collapse() const;
+  // Replaces the figures of the last round in `summary` by those of an earlier one, the result of the run.
+  void replace_result(nlohmann::json& summary, const RoundResult& result) const;
 
  private:
   LabelFreeScores scores() const;
-  double changed_share() const;
+  double changed_share(const Tensor& label) const;
 
   RoundEvent last_;
   Mixture first_mixture_;

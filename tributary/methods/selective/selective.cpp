@@ -60,7 +60,7 @@ class Adaptation {
       event_.phases = state.seconds;
       report(state);
     }
-    for (++event_.round; event_.round <= options_.rounds; ++event_.round) {
+    for (++event_.round; event_.round <= options_.rounds && !ensemble_.agreed(observer_.wants_stop()); ++event_.round) {
       watch_ = Stopwatch();
       selection_ = select(state, event_.initial_confident, event_.round);
       memory_ = memory_of(state, ensemble_, options_);

@@ -1,0 +1,88 @@
+#include "tributary/adapt/agreement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/tensors.h"
+
+namespace tributary {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+TEST(Agreement, CountsEqualLabels) {
+  EXPECT_DOUBLE_EQ(agreement(test::indices({0, 1, 2, 2}), test::indices({0, 1, 1, 2})), 0.75);
+}
+
+TEST(Agreement, KappaCorrectsForChance) {
+  // g = 3/4; class shares (1/2, 1/2) and (1/4, 3/4), so e = 1/2.
+  EXPECT_DOUBLE_EQ(cohens_kappa(test::indices({0, 0, 1, 1}), test::indices({0, 1, 1, 1}), 2), 0.5);
+  EXPECT_DOUBLE_EQ(cohens_kappa(test::indices({0, 1, 2}), test::indices({0, 1, 2}), 3), 1);
+  EXPECT_DOUBLE_EQ(cohens_kappa(test::indices({0, 1, 0, 1}), test::indices({0, 0, 1, 1}), 2), 0);
+  EXPECT_DOUBLE_EQ(cohens_kappa(test::indices({1, 1}), test::indices({1, 1}), 3), 0) << "one class says nothing";
+}
+
+TEST(Agreement, PairedDifferenceHasAStandardError) {
+  Tensor d = torch::zeros({500});
+  d.narrow(0, 0, 18).fill_(1);
+  d.narrow(0, 18, 6).fill_(-1);
+  const PairedDifference difference = paired_difference(d);
+  EXPECT_NEAR(difference.mean, 0.024, 1e-9);
+  EXPECT_NEAR(difference.standard_error, 0.009739, 1e-6);
+}
+
+Tensor agreements(double g12, double g13, double g23) {
+  return torch::tensor({1.0, g12, g13, g12, 1.0, g23, g13, g23, 1.0}, torch::kFloat64).view({3, 3});
+}
+
+TEST(Agreement, RecoversIndependentAccuracies) {
+  // K = 10, a = (0.9, 0.8, 0.7): g_ij = a_i a_j + (1 - a_i)(1 - a_j) / 9.
+  const auto g = [](double a, double b) { return a * b + (1 - a) * (1 - b) / 9; };
+  EXPECT_NEAR(g(0.9, 0.8), 0.722222, 1e-6);
+  EXPECT_THAT(accuracies_from_agreements(agreements(g(0.9, 0.8), g(0.9, 0.7), g(0.8, 0.7)), 10),
+              ElementsAre(DoubleNear(0.9, 1e-9), DoubleNear(0.8, 1e-9), DoubleNear(0.7, 1e-9)));
+  // Two sources count as equally accurate.
+  const Tensor pair = torch::tensor({1.0, g(0.8, 0.8), g(0.8, 0.8), 1.0}, torch::kFloat64).view({2, 2});
+  EXPECT_THAT(accuracies_from_agreements(pair, 10), Each(DoubleNear(0.8, 1e-9)));
+}
+
+TEST(Agreement, SharedErrorsRaiseTheEstimate) {
+  // A tenth of the pictures gets one wrong label from all, the rest has accuracy 0.9: the truth is 0.81.
+  const double g = 0.1 + 0.9 * (0.81 + 0.01 / 9);
+  EXPECT_THAT(accuracies_from_agreements(agreements(g, g, g), 10), Each(DoubleNear(0.910555, 1e-6)));
+}
+
+TEST(Agreement, SourcesThatOnlyGuessGetChance) {
+  EXPECT_THAT(accuracies_from_agreements(agreements(0.1, 0.1, 0.1), 10), Each(0.1));
+  const std::vector<double> one_guesses = accuracies_from_agreements(agreements(0.65, 0.1, 0.1), 10);
+  EXPECT_GT(one_guesses[0], 0.7);
+  EXPECT_EQ(one_guesses[2], 0.1);
+}
+
+TEST(Agreement, CountsThePairsOfALabelTable) {
+  const Tensor labels = torch::tensor({0, 1, 2, 3, 0, 1, 2, 2, 0, 1, 1, 3}, torch::kInt64).view({3, 4});
+  const auto expected = accuracies_from_agreements(agreements(0.75, 0.75, 0.5), 4);
+  EXPECT_EQ(accuracies_from_agreement(labels, 4), expected);
+}
+
+TEST(Agreement, AWitnessTellsTheAccuracy) {
+  EXPECT_NEAR(accuracy_from_witness(0.722222, 0.8, 10), 0.9, 1e-5);
+  EXPECT_NEAR(accuracy_from_witness(0.722222, 0.75, 10), 0.961538, 1e-5);
+  EXPECT_NEAR(accuracy_from_witness(0.722222, 0.85, 10), 0.846667, 1e-5);
+  // The standard deviation of the estimate at n = 500 with a fixed.
+  const double q = 0.722222, slope = accuracy_from_witness(1, 0.8, 10) - accuracy_from_witness(0, 0.8, 10);
+  EXPECT_NEAR(slope * std::sqrt(q * (1 - q) / 500), 0.025755, 1e-5);
+}
+
+TEST(Agreement, DisagreementCapsTheMeanAccuracy) {
+  EXPECT_NEAR(
+      accuracy_cap(test::indices({0, 1, 2, 2, 1, 0, 0, 1, 2, 0}), test::indices({0, 1, 2, 1, 1, 0, 2, 1, 2, 0})), 0.9,
+      1e-12);
+}
+
+}  // namespace
+}  // namespace tributary

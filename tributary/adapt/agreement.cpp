@@ -1,0 +1,80 @@
+#include "tributary/adapt/agreement.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tributary/base/error.h"
+
+namespace tributary {
+
+double agreement(const Tensor& label, const Tensor& other) {
+  return (label == other).to(torch::kFloat64).mean().item<double>();
+}
+
+double cohens_kappa(const Tensor& label, const Tensor& other, int64_t classes) {
+  const auto shares = [classes](const Tensor& labels) {
+    return at::bincount(labels, {}, classes).to(torch::kFloat64) / static_cast<double>(labels.numel());
+  };
+  const auto by_chance = (shares(label) * shares(other)).sum().item<double>();
+  constexpr double kOneClass = 1 - 1e-12;
+  return by_chance >= kOneClass ? 0 : (agreement(label, other) - by_chance) / (1 - by_chance);
+}
+
+PairedDifference paired_difference(const Tensor& difference) {
+  const Tensor d = difference.to(torch::kFloat64);
+  const auto mean = d.mean().item<double>();
+  const double variance = std::max(0.0, d.square().mean().item<double>() - mean * mean);
+  return {mean, std::sqrt(variance / static_cast<double>(d.numel()))};
+}
+
+std::vector<double> accuracies_from_agreement(const Tensor& labels, int64_t classes) {
+  const int64_t m = labels.size(0);
+  const Tensor agreements = torch::ones({m, m}, torch::kFloat64);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < i; ++j) {
+      const double g = agreement(labels[i], labels[j]);
+      agreements[i][j] = g;
+      agreements[j][i] = g;
+    }
+  return accuracies_from_agreements(agreements, classes);
+}
+
+std::vector<double> accuracies_from_agreements(const Tensor& agreements, int64_t classes) {
+  TRIBUTARY_CHECK(agreements.size(0) >= 2 && classes >= 2, "agreement needs two sources and two classes");
+  constexpr double kUsable = 0.01;
+  const int64_t m = agreements.size(0);
+  const double chance = 1 / static_cast<double>(classes);
+  std::vector<Tensor> equations;
+  std::vector<double> values;
+  std::vector<bool> is_known(static_cast<size_t>(m), false);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < i; ++j) {
+      const double r = (agreements[i][j].item<double>() - chance) * (1 - chance);
+      if (r <= kUsable) continue;
+      const Tensor equation = torch::zeros({m}, torch::kFloat64);
+      equation[i] = 1;
+      equation[j] = 1;
+      equations.push_back(equation);
+      values.push_back(std::log(r));
+      is_known[static_cast<size_t>(i)] = is_known[static_cast<size_t>(j)] = true;
+    }
+  std::vector<double> accuracies(static_cast<size_t>(m), chance);
+  if (equations.empty()) return accuracies;
+  // The solution of least norm: two sources share ln r equally.
+  const Tensor logs = at::linalg_pinv(at::stack(equations)).matmul(torch::tensor(values, torch::kFloat64));
+  for (int64_t j = 0; j < m; ++j)
+    if (is_known[static_cast<size_t>(j)])
+      accuracies[static_cast<size_t>(j)] = std::clamp(std::exp(logs[j].item<double>()) + chance, chance, 1.0);
+  return accuracies;
+}
+
+double accuracy_from_witness(double q, double a, int64_t classes) {
+  const double e = (1 - a) / static_cast<double>(classes - 1);
+  return (q - e) / (a - e);
+}
+
+double accuracy_cap(const Tensor& label, const Tensor& other) {
+  return 1 - (1 - agreement(label, other)) / 2;
+}
+
+}  // namespace tributary

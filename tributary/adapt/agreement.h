@@ -1,0 +1,42 @@
+// Agreement of labellings, and the accuracies that follow from it if sources err independently.
+//
+// Two models whose errors are independent given the class agree the more, the more accurate they are. Agreement is
+// therefore evidence of accuracy that needs no labels. It cannot see an error that all sources share.
+#pragma once
+
+#include <vector>
+
+#include "tributary/base/tensor.h"
+
+namespace tributary {
+
+// The share of pictures with equal labels. Labels are int64 [n].
+double agreement(const Tensor& label, const Tensor& other);
+
+// Cohen's kappa: (g - e) / (1 - e) with g the agreement and e = sum_k p_k q_k that of independent labels with the same
+// class shares p and q. It is 0 if e is 1, where all labels are one class and agreement says nothing.
+double cohens_kappa(const Tensor& label, const Tensor& other, int64_t classes);
+
+// The mean of paired differences, float [n] per picture, and its standard error sqrt((mean d^2 - (mean d)^2) / n).
+struct PairedDifference {
+  double mean = 0;
+  double standard_error = 0;
+};
+PairedDifference paired_difference(const Tensor& difference);
+
+// The accuracies of m >= 2 sources from their labels, int64 [m, n], if errors are independent given the class and wrong
+// labels are uniform (Platanios et al. 2014 for two classes). With b = a - 1/K and r_ij = (g_ij - 1/K)(K - 1)/K the
+// model says r_ij = b_i b_j; ln b solves the least squares over pairs with r_ij > 0.01. Two sources count as equally
+// accurate, and a source without such a pair as guessing. Results lie in [1/K, 1].
+std::vector<double> accuracies_from_agreement(const Tensor& labels, int64_t classes);
+// The same from the agreements g, float [m, m]; its diagonal is ignored.
+std::vector<double> accuracies_from_agreements(const Tensor& agreements, int64_t classes);
+
+// The accuracy of a model that agrees with an independent witness of accuracy a on a share q of the pictures:
+// (q - e) / (a - e) with e = (1 - a) / (K - 1).
+double accuracy_from_witness(double q, double a, int64_t classes);
+
+// The largest possible mean accuracy of two models: they cannot both be right where they disagree.
+double accuracy_cap(const Tensor& label, const Tensor& other);
+
+}  // namespace tributary

@@ -1,0 +1,225 @@
+#include "tributary/run/kept_round.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "tributary/adapt/agreement.h"
+#include "tributary/base/error.h"
+
+namespace tributary {
+namespace {
+
+constexpr const char* kPrefix = "kept.";
+constexpr const char* kModels = "kept.model.";
+
+std::string points(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+Tensor on_host(const Tensor& tensor) {
+  return tensor.defined() ? tensor.detach().to(torch::kCPU, /*non_blocking=*/false, /*copy=*/true).contiguous()
+                          : Tensor();
+}
+
+NamedTensors copies_on_host(const NamedTensors& tensors) {
+  NamedTensors copies;
+  for (const NamedTensor& tensor : tensors) copies.push_back({tensor.name, on_host(tensor.value)});
+  return copies;
+}
+
+// Undefined if there is none of that name.
+Tensor find(const NamedTensors& tensors, const std::string& name) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return t.name == name; });
+  return found == tensors.end() ? Tensor() : found->value;
+}
+
+nlohmann::json scores_json(const LabelFreeScores& scores) {
+  return {scores.classes, scores.entropy, scores.marginal_entropy, scores.trust};
+}
+
+LabelFreeScores scores_from(const nlohmann::json& saved) {
+  return {saved.at(0), saved.at(1), saved.at(2), saved.at(3)};
+}
+
+// The median over the witnesses of the accuracy that the agreement with each implies; null where none can tell.
+nlohmann::json estimated_accuracy(const WitnessRule& witnesses, const Tensor& label, int64_t classes) {
+  constexpr double kLeastMargin = 0.2;
+  if (witnesses.labels().size(0) < 2) return nullptr;
+  const std::vector<double> accuracies = accuracies_from_agreement(witnesses.labels(), classes);
+  std::vector<double> estimates;
+  for (size_t j = 0; j < accuracies.size(); ++j) {
+    const double a = accuracies[j], e = (1 - a) / static_cast<double>(classes - 1);
+    if (a - e <= kLeastMargin) continue;
+    const double q = agreement(witnesses.labels()[static_cast<int64_t>(j)], label);
+    estimates.push_back(std::clamp(accuracy_from_witness(q, a, classes), 1 / static_cast<double>(classes), 1.0));
+  }
+  if (estimates.empty()) return nullptr;
+  std::sort(estimates.begin(), estimates.end());
+  const size_t half = estimates.size() / 2;
+  return estimates.size() % 2 == 1 ? estimates[half] : (estimates[half - 1] + estimates[half]) / 2;
+}
+
+}  // namespace
+
+void KeptRound::on_round(const RoundEvent& event) {
+  torch::NoGradGuard no_grad;
+  const int64_t classes = event.probabilities.size(1), sources = event.ensemble->size();
+  const Tensor label = event.probabilities.argmax(-1).cpu();
+  const LabelFreeScores scores = label_free_scores(event.probabilities, event.weights, sources);
+  if (event.round == 0) {
+    witnesses_ = WitnessRule(event.logits);
+    first_label_ = label;
+    first_scores_ = scores;
+  }
+  rounds_ = event.rounds;
+  const WitnessVerdict verdict = witnesses_.judge(label);
+  signs_ = tributary::signs_of_collapse(first_scores_, scores, sources);
+  if (auto drift = sign_of_drift(first_label_, label, classes, witnesses_.doubtful_share())) signs_.push_back(*drift);
+  std::vector<std::string> reasons = signs_;
+  if (verdict.rejected)
+    reasons.insert(reasons.begin(), fmt::format("it agrees with the unadapted sources on {} of the pictures, and they "
+                                                "agree among themselves on {}",
+                                                points(verdict.agreement), points(verdict.bar)));
+  if (event.round == 0) reasons.clear();  // the unadapted mixture is what remains
+  witness_metrics_ = {{"agreement", verdict.agreement},
+                      {"bar", verdict.bar},
+                      {"standard_error", verdict.standard_error},
+                      {"kappa", witnesses_.kappa()},
+                      {"doubtful_share", witnesses_.doubtful_share()},
+                      {"histogram_distance", histogram_distance(first_label_, label, classes)},
+                      {"estimated_accuracy", estimated_accuracy(witnesses_, label, classes)},
+                      {"rejected", !reasons.empty()}};
+  count_settled(event);
+  if (rule_ == KeepRule::kLabelFree && reasons.empty())
+    candidate_ = {event.round,
+                  copies_on_host(event.ensemble->state()),
+                  {event.ensemble->mixture.rule, on_host(event.ensemble->mixture.weights)},
+                  on_host(event.weights),
+                  predicted_labels(event.probabilities, event.logits),
+                  scores};
+  reasons_.push_back(std::move(reasons));
+}
+
+void KeptRound::count_settled(const RoundEvent& event) {
+  const Tensor label = (event.score.defined() ? event.score : event.probabilities).argmax(-1).cpu();
+  const bool covers = event.trained && event.trained->confident.size(0) == label.size(0);
+  const bool same = previous_label_.defined() && torch::equal(previous_label_, label);
+  settled_ = covers && same ? settled_ + 1 : 0;
+  previous_label_ = label;
+}
+
+bool KeptRound::wants_stop() const {
+  return !stop_reason().empty();
+}
+
+std::string KeptRound::stop_reason() const {
+  constexpr int64_t kInARow = 2;
+  if (rule_ != KeepRule::kLabelFree) return "";
+  const int64_t last = last_round();
+  if (last >= kInARow && !reasons_[static_cast<size_t>(last)].empty() &&
+      !reasons_[static_cast<size_t>(last) - 1].empty())
+    return "the last two rounds were rejected";
+  if (settled_ >= kInARow) return "no pseudo-label changed in two rounds, and all pictures were confident";
+  return "";
+}
+
+std::vector<int64_t> KeptRound::rejected() const {
+  std::vector<int64_t> rounds;
+  for (size_t round = 0; round < reasons_.size(); ++round)
+    if (!reasons_[round].empty()) rounds.push_back(static_cast<int64_t>(round));
+  return rounds;
+}
+
+int64_t KeptRound::round() const {
+  return rule_ == KeepRule::kLast ? last_round() : candidate_.round;
+}
+
+void KeptRound::hand_back(Ensemble& ensemble) const {
+  torch::NoGradGuard no_grad;
+  const NamedTensors state = ensemble.state();
+  TRIBUTARY_CHECK(state.size() == candidate_.models.size(), "the kept round has {} tensors for {}",
+                  candidate_.models.size(), state.size());
+  // By name: a checkpoint does not preserve the order.
+  for (const NamedTensor& tensor : state) {
+    const Tensor kept = find(candidate_.models, tensor.name);
+    TRIBUTARY_CHECK(kept.defined(), "the kept round has no {}", tensor.name);
+    Tensor(tensor.value).copy_(kept);
+  }
+  ensemble.mixture = candidate_.mixture;
+}
+
+std::string KeptRound::reason() const {
+  if (!is_last()) return fmt::format("round {} was rejected: {}", last_round(), fmt::join(reasons_.back(), "; "));
+  if (witnesses_.abstains())
+    return "the last round has no sign of collapse; the unadapted sources agree too little to judge it";
+  return "the last round has no sign of collapse and agrees with the unadapted sources";
+}
+
+nlohmann::json KeptRound::to_json() const {
+  if (rule_ != KeepRule::kLabelFree) return nullptr;
+  return {{"round", round()}, {"rule", "label-free"}, {"reason", reason()}, {"rejected", rejected()}};
+}
+
+nlohmann::json KeptRound::stop_json() const {
+  if (last_round() >= rounds_ || !wants_stop()) return nullptr;
+  return {{"round", last_round()}, {"reason", stop_reason()}};
+}
+
+void KeptRound::save(nlohmann::json& state) const {
+  state["kept"] = {{"reasons", reasons_},
+                   {"settled", settled_},
+                   {"first_scores", scores_json(first_scores_)},
+                   {"round", candidate_.round},
+                   {"rule", static_cast<int>(candidate_.mixture.rule)},
+                   {"scores", scores_json(candidate_.scores)}};
+}
+
+void KeptRound::restore(const nlohmann::json& state) {
+  if (!state.contains("kept")) input_error("the checkpoint is of an older version; start over with --restart");
+  const nlohmann::json& own = state.at("kept");
+  reasons_ = own.at("reasons").get<std::vector<std::vector<std::string>>>();
+  settled_ = own.at("settled");
+  first_scores_ = scores_from(own.at("first_scores"));
+  candidate_.round = own.at("round");
+  candidate_.mixture.rule = static_cast<Combination>(own.at("rule").get<int>());
+  candidate_.scores = scores_from(own.at("scores"));
+}
+
+NamedTensors KeptRound::tensors() const {
+  NamedTensors all;
+  const auto add = [&all](const std::string& name, const Tensor& value) {
+    if (value.defined()) all.push_back({kPrefix + name, value});
+  };
+  add("witness", witnesses_.labels());
+  add("others", witnesses_.others());
+  add("first_label", first_label_);
+  add("previous_label", previous_label_);
+  add("classes", torch::tensor({witnesses_.classes()}, torch::kInt64));
+  if (rule_ != KeepRule::kLabelFree) return all;
+  add("mixture", candidate_.mixture.weights);
+  add("weights", candidate_.weights);
+  add("label", candidate_.predictions.label);
+  add("confidence", candidate_.predictions.confidence);
+  add("by_source", candidate_.predictions.by_source);
+  for (const NamedTensor& tensor : candidate_.models) all.push_back({kModels + tensor.name, tensor.value});
+  return all;
+}
+
+void KeptRound::restore_tensors(const NamedTensors& tensors) {
+  const auto own = [&tensors](const std::string& name) { return find(tensors, kPrefix + name); };
+  witnesses_ = WitnessRule(own("witness"), own("others"), own("classes").item<int64_t>());
+  first_label_ = own("first_label");
+  previous_label_ = own("previous_label");
+  if (rule_ != KeepRule::kLabelFree) return;
+  candidate_.mixture.weights = own("mixture");
+  candidate_.weights = own("weights");
+  candidate_.predictions = {own("label"), own("confidence"), own("by_source")};
+  candidate_.models.clear();
+  const std::string models = kModels;
+  for (const NamedTensor& tensor : tensors)
+    if (tensor.name.starts_with(models)) candidate_.models.push_back({tensor.name.substr(models.size()), tensor.value});
+}
+
+}  // namespace tributary
