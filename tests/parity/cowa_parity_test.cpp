@@ -60,8 +60,8 @@ TEST(CowaParity, LabelsScoresAndAStepAgree) {
   DropoutStream masks(Random(7), torch::kCPU);
   const Tensor x = normalise(mix_rows(pixels, partner, ratio), source.info().normalisation);
   const Tensor p = source.classify(source.features(x, &masks)).softmax(1);
-  const Tensor loss = weighted_cross_entropy(p, mix_rows(hard_weights(label, kClasses), partner, ratio),
-                                             mix_rows(weight, partner, ratio));
+  const Tensor loss = weighted_soft_cross_entropy(p, mix_rows(hard_weights(label, kClasses), partner, ratio),
+                                                  mix_rows(weight, partner, ratio));
   loss.backward();
   optimiser.step(1.0);
   dump.add("step.mask.", masks.drawn());

@@ -128,7 +128,7 @@ TEST(RoundParity, WeightsPrototypesScoresAndSelectionMatch) {
   const auto [confidence, pseudo_label] = first.score.max(-1);
   const int64_t initial = initial_count(confidence, options.lambda_alpha, options.threshold);
   const Selection chosen = select_for_round(first, initial, 1, options);
-  const TargetState later = next_state(ensemble, images, chosen, first.weights, options);
+  const TargetState later = next_state(ensemble, images, chosen, memory_of(first, ensemble, options), options);
   const Selection next = select_for_round(later, initial, 2, options);
   for (int64_t j = 0; j < ensemble.size(); ++j) {
     dump.add(fmt::format("source.{}.", j), ensemble.sources[j].state());

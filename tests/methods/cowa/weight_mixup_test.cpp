@@ -23,12 +23,14 @@ TEST(WeightMixup, MixesLabelsAndWeightsAlike) {
   EXPECT_TENSOR_NEAR(target, torch::tensor({{.7, 0., .3}, {.6, 0., .4}}, torch::kFloat64), 1e-12);
   EXPECT_TENSOR_NEAR(weight, torch::tensor({.69, .62}, torch::kFloat64), 1e-12);
   EXPECT_NEAR(
-      weighted_cross_entropy(pair.probabilities, target, torch::tensor({1., 0.}, torch::kFloat64)).item<double>() * 2,
+      weighted_soft_cross_entropy(pair.probabilities, target, torch::tensor({1., 0.}, torch::kFloat64)).item<double>() *
+          2,
       .718768, 5e-6);
   EXPECT_NEAR(
-      weighted_cross_entropy(pair.probabilities, target, torch::tensor({0., 1.}, torch::kFloat64)).item<double>() * 2,
+      weighted_soft_cross_entropy(pair.probabilities, target, torch::tensor({0., 1.}, torch::kFloat64)).item<double>() *
+          2,
       1.109032, 5e-6);
-  const double loss = weighted_cross_entropy(pair.probabilities, target, weight).item<double>();
+  const double loss = weighted_soft_cross_entropy(pair.probabilities, target, weight).item<double>();
   EXPECT_NEAR(loss, .591775, 1e-6);
   const Tensor exact = -(weight * (target * pair.probabilities.log()).sum(1)).mean();
   EXPECT_NEAR(exact.item<double>(), .591777, 1e-6);
@@ -40,9 +42,9 @@ TEST(WeightMixup, IsNotTheSumOfTwoWeightedLosses) {
   const Tensor weight = mix_rows(pair.weight, pair.partner, pair.ratio);
   const Tensor apart = mix_rows(pair.label * pair.weight.unsqueeze(1), pair.partner, pair.ratio);
   const double sum =
-      weighted_cross_entropy(pair.probabilities, apart, torch::ones({2}, torch::kFloat64)).item<double>();
+      weighted_soft_cross_entropy(pair.probabilities, apart, torch::ones({2}, torch::kFloat64)).item<double>();
   EXPECT_NEAR(sum, .599055, 5e-6);
-  EXPECT_GT(std::abs(weighted_cross_entropy(pair.probabilities, target, weight).item<double>() - sum), 5e-3);
+  EXPECT_GT(std::abs(weighted_soft_cross_entropy(pair.probabilities, target, weight).item<double>() - sum), 5e-3);
 }
 
 TEST(WeightMixup, MixesPicturesRowByRow) {
@@ -54,8 +56,8 @@ TEST(WeightMixup, MixesPicturesRowByRow) {
 
 TEST(WeightedCrossEntropy, OfOneHotTargetsIsPlainCrossEntropy) {
   const Tensor logits = test::normals({6, 4}, 1).to(torch::kFloat64), labels = test::indices({0, 3, 1, 2, 2, 0});
-  const Tensor loss = weighted_cross_entropy(logits.softmax(1), hard_weights(labels, 4).to(torch::kFloat64),
-                                             torch::ones({6}, torch::kFloat64));
+  const Tensor loss = weighted_soft_cross_entropy(logits.softmax(1), hard_weights(labels, 4).to(torch::kFloat64),
+                                                  torch::ones({6}, torch::kFloat64));
   EXPECT_NEAR(loss.item<double>(), at::cross_entropy_loss(logits, labels).item<double>(), 1e-4);
 }
 

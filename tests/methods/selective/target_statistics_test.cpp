@@ -32,7 +32,9 @@ TEST(TargetStatistics, BecomeThoseOfTheTargetSet) {
   for (size_t i = 0; i < after.size(); ++i) {
     const bool statistic =
         after[i].name.find("running_") != std::string::npos || after[i].name.find("num_batches") != std::string::npos;
-    if (!statistic) EXPECT_TENSOR_EQ(after[i].value.detach(), before[i].value) << after[i].name;
+    if (!statistic) {
+      EXPECT_TENSOR_EQ(after[i].value.detach(), before[i].value) << after[i].name;
+    }
   }
 }
 

@@ -91,7 +91,7 @@ class CowaLearner : public Learner {
       const Tensor x = normalise(pixels, source_.info().normalisation);
       logits = source_.classify(source_.features(x, &batch.dropout_stream.front())).to(torch::kFloat32);
     }
-    const Tensor loss = weighted_cross_entropy(logits.softmax(1), target, weight);
+    const Tensor loss = weighted_soft_cross_entropy(logits.softmax(1), target, weight);
     optimiser_.zero_gradients();
     (warm_up_factor(batch.progress, plan_.warm_up) * loss).backward();
     optimiser_.step(batch.rate_factor);

@@ -9,7 +9,7 @@ Tensor mix_rows(const Tensor& values, const Tensor& partner, const Tensor& ratio
   return (own * values + (1 - own) * values.index_select(0, partner)).contiguous(values.suggest_memory_format());
 }
 
-Tensor weighted_cross_entropy(const Tensor& probabilities, const Tensor& target, const Tensor& weight) {
+Tensor weighted_soft_cross_entropy(const Tensor& probabilities, const Tensor& target, const Tensor& weight) {
   return -(weight * (target * (probabilities + kLogEpsilon).log()).sum(1)).mean();
 }
 

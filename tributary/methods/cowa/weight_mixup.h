@@ -15,7 +15,7 @@ constexpr double kLogEpsilon = 1e-6;
 
 // mean_i weight_i (-sum_k target_ik ln(p_ik + 1e-6)) for probabilities p [b, K], targets [b, K] and weights [b]: [].
 // The mean divides by b, not by the sum of the weights.
-Tensor weighted_cross_entropy(const Tensor& probabilities, const Tensor& target, const Tensor& weight);
+Tensor weighted_soft_cross_entropy(const Tensor& probabilities, const Tensor& target, const Tensor& weight);
 
 // 1e-6 while fewer than `steps` are done, then 1: the factor of the loss in the warm-up. `done` is float [].
 Tensor warm_up_factor(const Tensor& done, int64_t steps);

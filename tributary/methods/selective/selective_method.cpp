@@ -52,6 +52,9 @@ MethodEntry selective_method() {
     common = *options;
   };
   entry.resolve = [options] { apply_ablations(*options); };
+  entry.default_keep = [options] {
+    return options->variant == Variant::kTributary ? KeepRule::kLabelFree : KeepRule::kLast;
+  };
   entry.oracle = OracleEntry{"selective-oracle", "Selective oracle", "Ours (oracle)",
                              [options](const MethodOptions& common, const Labels& labels) {
                                return std::make_unique<SelectiveOracle>(with_common(*options, common), labels);
