@@ -210,8 +210,7 @@ void declare_selective(OptionTable& table, SelectiveOptions& options) {
                {"paper", Variant::kPaper},
                {"code", Variant::kCode},
                {"tributary", Variant::kTributary}},
-              "where the paper and its released code differ: follow the paper, the code, or the better choice of each; "
-              "tributary adds ingredients of our own")
+              "the paper's choices, its released code's, or the better of each; tributary adds our own ingredients")
       .alias("reading");
   table.texts("adapt", "ablations", &options.ablations,
               "part to leave out: weights, denoise, information, alignment or mixup; repeatable");
