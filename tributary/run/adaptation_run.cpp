@@ -62,10 +62,9 @@ class AdaptationRun::ObserverState : public Observer {
 };
 
 void declare_keep(OptionTable& table, KeepRule& keep) {
-  table.choice(
-      "adapt", "keep", &keep,
-      {{"auto", KeepRule::kAuto}, {"label-free", KeepRule::kLabelFree}, {"last", KeepRule::kLast}},
-      "round to keep: the last, or the latest that is not rejected without labels; auto is the method's default");
+  table.choice("adapt", "keep", &keep,
+               {{"auto", KeepRule::kAuto}, {"label-free", KeepRule::kLabelFree}, {"last", KeepRule::kLast}},
+               "round to keep: the latest not rejected, or the last");
 }
 
 AdaptationRun::AdaptationRun(AdaptationRunOptions options, Configuration config, DistributedSession& session,
