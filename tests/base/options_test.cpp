@@ -339,6 +339,18 @@ TEST(Options, AliasesWorkAsFlagAndKey) {
   EXPECT_THROW(both.parse({"--rounds", "7", "--iterations", "8"}), CLI::ParseError);
 }
 
+TEST(Options, KeysThatAreAbsentThereHaveTheirDefaults) {
+  OptionTable table;
+  int64_t rounds = 20;
+  std::string keep = "auto";
+  table.integer("adapt", "rounds", &rounds, 1, 100, "rounds");
+  table.text("adapt", "keep", &keep, "round to keep");
+  EXPECT_THAT(differences("[adapt]\nrounds = 20\n", table.configuration()), ElementsAre());
+  keep = "last";
+  EXPECT_THAT(differences("[adapt]\nrounds = 20\n", table.configuration()),
+              ElementsAre("adapt.keep: absent there, \"last\" here"));
+}
+
 TEST(Options, ConfigurationsWithAliasesCompareEqual) {
   int64_t rounds = 20;
   OptionTable table;

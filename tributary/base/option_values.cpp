@@ -97,11 +97,15 @@ std::string text_of_node(const toml::node& node) {
 }
 
 std::string OptionTable::to_toml() const {
-  const auto lines_of = [this](const std::string& section) {
+  return to_toml([](const Option& option) { return option.read(); });
+}
+
+std::string OptionTable::to_toml(const std::function<OptionValue(const Option&)>& value_of) const {
+  const auto lines_of = [&](const std::string& section) {
     std::string lines;
     for (const Option& option : options_)
       if (option.section == section && !option.is_transient)
-        lines += fmt::format("{} = {}\n", option.key, toml_of(option.read()));
+        lines += fmt::format("{} = {}\n", option.key, toml_of(value_of(option)));
     return lines;
   };
   std::string out = lines_of("");
@@ -117,14 +121,16 @@ Configuration OptionTable::configuration() const {
   for (const Option& option : options_)
     for (const std::string& old_key : option.aliases)
       renamed[path_of(option.section, old_key)] = path_of(option.section, option.key);
-  return {to_toml(), renamed};
+  return {to_toml(), renamed, to_toml([](const Option& option) { return option.initial; })};
 }
 
 std::vector<std::string> differences(const std::string& there, const Configuration& here) {
   std::map<std::string, std::string> old_values;
   std::map<std::string, std::string> new_values;
+  std::map<std::string, std::string> defaults;
   flatten(parse_toml(there, "the configuration there"), "", old_values);
   flatten(parse_toml(here.text, "the configuration here"), "", new_values);
+  flatten(parse_toml(here.defaults, "the defaults"), "", defaults);
   for (const auto& [old_name, name] : here.renamed)
     if (auto node = old_values.extract(old_name)) {
       node.key() = name;
@@ -135,6 +141,8 @@ std::vector<std::string> differences(const std::string& there, const Configurati
   for (const auto& [key, value] : old_values) both[key] = {value, "absent"};
   for (const auto& [key, value] : new_values) {
     const auto found = old_values.find(key);
+    const auto initial = defaults.find(key);
+    if (found == old_values.end() && initial != defaults.end() && initial->second == value) continue;
     both[key] = {found == old_values.end() ? "absent" : found->second, value};
   }
   // A run of several processes records no number of threads (0).

@@ -74,15 +74,16 @@ struct Option {
   std::optional<OptionValue> toml_value = std::nullopt;
 };
 
-// The options of a run as TOML, with the old names of its keys ("adapt.reading" to "adapt.variant"), so that it
-// compares equal to a configuration that was written before a key was renamed.
+// The options of a run as TOML, with the old names of its keys ("adapt.reading" to "adapt.variant") and their defaults,
+// so that it compares equal to a configuration that was written before a key was renamed or added.
 struct Configuration {
-  Configuration(std::string toml, std::map<std::string, std::string> old_names = {})
-      : text(std::move(toml)), renamed(std::move(old_names)) {}
+  Configuration(std::string toml, std::map<std::string, std::string> old_names = {}, std::string default_toml = "")
+      : text(std::move(toml)), renamed(std::move(old_names)), defaults(std::move(default_toml)) {}
   Configuration(const char* toml) : text(toml) {}
 
   std::string text;
   std::map<std::string, std::string> renamed;
+  std::string defaults;  // TOML
 };
 
 enum class HelpDetail { kShort, kAll };
@@ -131,7 +132,7 @@ class OptionTable {
   // Every option that is not transient with its current value, grouped by section in the order of declaration. Numbers
   // have all the digits needed to read the same value again.
   std::string to_toml() const;
-  Configuration configuration() const;  // the same, with the old names of the keys
+  Configuration configuration() const;  // the same, with the old names of the keys and their defaults
 
   // Flag, TOML key, default, allowed values and meaning of every option as a table.
   std::string to_markdown() const;
@@ -141,6 +142,8 @@ class OptionTable {
   Option& declare_choice(std::string section, std::string key, std::vector<std::string> names,
                          std::function<size_t()> read, std::function<void(size_t)> write, std::string help);
   std::vector<std::string> sections() const;
+  // Keys with the values that `value_of` gives, as TOML.
+  std::string to_toml(const std::function<OptionValue(const Option&)>& value_of) const;
   const Option& find(std::string_view key) const;
   bool is_hidden(const Option& option) const;
 
@@ -158,7 +161,7 @@ class OptionTable {
 std::string toml_text(std::string_view text);
 
 // The differences of two configurations, one line per key: "adapt.rounds: 10 there, 20 here". `there` is the TOML text
-// of an existing run folder.
+// of an existing run folder. A key that is absent there has its default.
 std::vector<std::string> differences(const std::string& there, const Configuration& here);
 
 template <typename Enum>
