@@ -39,13 +39,12 @@ TEST(TargetStatistics, BecomeThoseOfTheTargetSet) {
 }
 
 TEST(TargetStatistics, AreThoseOfShuffledBatchesInLargerSets) {
-  const DeviceImages images(test::noise_pictures(200), torch::kCPU);
+  const DeviceImages images(test::noise_pictures(80), torch::kCPU);
   const auto adapted = [&](uint64_t seed) {
     Ensemble ensemble = test::small_ensemble({"dtn"});
     adapt_batch_norm(ensemble, images, 2, seed, /*mixed_precision=*/false);
     return tensor_named(copy_of(ensemble.state()), "conv_params.1.running_mean");
   };
-  EXPECT_TENSOR_EQ(adapted(1), adapted(1));
   EXPECT_GT(test::distance(adapted(1), adapted(2)), 0);
 }
 
