@@ -17,13 +17,16 @@ string(REGEX REPLACE "(value|type)_param=\"[^\"]*\"" "" listed "${listed}")
 string(REGEX MATCHALL "<testsuite name=\"[^\"]+\"|<testcase [^>]* file=\"[^\"]+\"" listed "${listed}")
 
 # A suite belongs to the source of its first test.
+get_filename_component(build ${PROGRAM}/../.. ABSOLUTE)
 set(entries "")
 set(suite "")
 foreach(line IN LISTS listed)
   if(line MATCHES "^<testsuite name=\"(.*)\"")
     set(suite ${CMAKE_MATCH_1})
   elseif(suite AND line MATCHES " file=\"(.*)\"")
-    file(RELATIVE_PATH name ${ROOT} ${CMAKE_MATCH_1})
+    # A compiler cache may have made the path relative to the build folder, one above that of the program.
+    get_filename_component(source ${CMAKE_MATCH_1} ABSOLUTE BASE_DIR ${build})
+    file(RELATIVE_PATH name ${ROOT} ${source})
     get_filename_component(folder ${name} DIRECTORY)
     if(folder IN_LIST FOLDERS)
       set(name ${folder})
