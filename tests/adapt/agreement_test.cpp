@@ -84,5 +84,37 @@ TEST(Agreement, DisagreementCapsTheMeanAccuracy) {
       1e-12);
 }
 
+TEST(MutualTrust, IsAgreementBeyondChance) {
+  const Tensor labels = test::indices({0, 0, 0, 1, 1, 2, 2, 2, 0, 1});
+  EXPECT_DOUBLE_EQ(mutual_trust(at::stack({labels, labels}), 3), 1);
+  // Agreement 0.8, by chance 0.5: (0.8 - 0.5) / (1 - 0.5).
+  const Tensor half = test::indices({0, 0, 0, 0, 0, 1, 1, 1, 1, 1});
+  const Tensor near = test::indices({0, 0, 0, 0, 1, 0, 1, 1, 1, 1});
+  EXPECT_NEAR(mutual_trust(at::stack({half, near}), 2), 0.6, 1e-12);
+  EXPECT_NEAR(mutual_trust(at::stack({half, near, half}), 2), (0.6 + 1 + 0.6) / 3, 1e-12);
+}
+
+TEST(MutualTrust, IsZeroWithoutEvidence) {
+  const Tensor one_class = torch::zeros({2, 10}, torch::kInt64);
+  EXPECT_EQ(mutual_trust(one_class, 3), 0) << "everybody predicts the same class";
+  EXPECT_EQ(mutual_trust(test::indices({0, 1, 2}).view({1, 3}), 3), 0) << "a single source";
+  EXPECT_EQ(mutual_trust(test::indices({0, 1, 1, 0}).view({2, 2}), 2), 0) << "less agreement than by chance";
+}
+
+TEST(AgreesMore, NeedsMoreKappaAndNoLessAgreement) {
+  const Tensor truth = test::indices({0, 0, 0, 1, 1, 1, 2, 2, 2, 2});
+  const Tensor other = test::indices({0, 0, 1, 1, 1, 2, 2, 2, 0, 0});
+  const Tensor same = at::stack({truth, truth}), mixed = at::stack({truth, other});
+  EXPECT_DOUBLE_EQ(mean_agreement(mixed), 0.6);
+  EXPECT_TRUE(agrees_more(mixed, same, 3));
+  EXPECT_FALSE(agrees_more(same, mixed, 3));
+  EXPECT_FALSE(agrees_more(mixed, mixed, 3)) << "kappa must rise";
+  // Nine of ten samples of one class: agreement 0.8 with kappa -1/9. Spreading the labels raises kappa alone.
+  const Tensor skewed = at::stack({test::indices({1, 0, 0, 0, 0, 0, 0, 0, 0, 0}), test::indices({0, 1, 0, 0, 0, 0, 0, 0, 0, 0})});
+  EXPECT_DOUBLE_EQ(mean_agreement(skewed), 0.8);
+  EXPECT_GT(mutual_trust(mixed, 3), mutual_trust(skewed, 3) + 0.05);
+  EXPECT_FALSE(agrees_more(skewed, mixed, 3));
+}
+
 }  // namespace
 }  // namespace tributary

@@ -52,7 +52,7 @@ TEST(WitnessRule, AcceptsTheTruthAndRejectsAWreck) {
 
 TEST(WitnessRule, NeedsTwoStandardErrorsAndOnePoint) {
   const Tensor truth = balanced(1000, 5);
-  const WitnessRule rule(logits_of(at::stack({truth, truth}), 5));
+  const WitnessRule rule(logits_of(at::stack({truth, truth, truth}), 5));
   const auto wrong = [&](int64_t count) {
     return rule.judge(torch::where(torch::arange(1000) < count, (truth + 1) % 5, truth));
   };
@@ -61,7 +61,7 @@ TEST(WitnessRule, NeedsTwoStandardErrorsAndOnePoint) {
   EXPECT_TRUE(wrong(20).rejected);
   // Two of 20 pictures: ten points, and 1.5 standard errors.
   const Tensor few = balanced(20, 5);
-  const WitnessRule small(logits_of(at::stack({few, few}), 5));
+  const WitnessRule small(logits_of(at::stack({few, few, few}), 5));
   const WitnessVerdict verdict = small.judge(torch::where(torch::arange(20) < 2, (few + 1) % 5, few));
   EXPECT_NEAR(verdict.bar - verdict.agreement, 0.1, 1e-9);
   EXPECT_NEAR(verdict.standard_error, 0.0671, 1e-4);
@@ -122,6 +122,7 @@ TEST(WitnessRule, OneSourceAbstains) {
 TEST(WitnessRule, TwoSourcesAreEachOthersBar) {
   const Tensor a = balanced(100, 4), b = with_errors(a, 5, 0, 4);
   const WitnessRule rule(logits_of(at::stack({a, b}), 4));
+  EXPECT_TRUE(rule.abstains()) << "they may share errors";
   EXPECT_TENSOR_EQ(rule.others(), at::stack({b, a}));
   EXPECT_NEAR(rule.judge(a).bar, 0.8, 1e-9);
   EXPECT_NEAR(rule.judge(a).agreement, 0.9, 1e-9);

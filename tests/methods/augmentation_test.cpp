@@ -85,7 +85,7 @@ Tensor trained(const std::string& name, const Augmentation& augmentation, const 
   return flat(ensemble.state());
 }
 
-constexpr Augmentation kOff{0, 0, 0, 0};
+constexpr Augmentation kOff{0, 0, 0, 0, 0, 0, 0, 0};
 
 class AugmentationFlags : public ::testing::TestWithParam<std::string> {
  protected:
@@ -102,6 +102,10 @@ class AugmentationFlags : public ::testing::TestWithParam<std::string> {
     expect_change("--augment-flip", {0, 0.5, 0, 0});
     expect_change("--augment-grey", {0, 0, 0.5, 0});
     expect_change("--augment-rotation", {0, 0, 0, 45});
+    expect_change("--augment-zoom-in", {0, 0, 0, 0, 0.5, 0});
+    expect_change("--augment-zoom-out", {0, 0, 0, 0, 0, 0.5});
+    expect_change("--augment-jitter", {0, 0, 0, 0, 0, 0, 0.5});
+    expect_change("--augment-cutout", {0, 0, 0, 0, 0, 0, 0, 0.5});
   }
 };
 

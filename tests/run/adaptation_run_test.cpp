@@ -136,11 +136,11 @@ TEST_F(AdaptationRunTest, RetriesEveryMethodThatSupportsMicroBatches) {
   }
 }
 
-// Two equal sources, so that the witnesses agree, and rates that wreck the first rounds.
+// Three equal sources, so that the witnesses agree, and rates that wreck the first rounds.
 class WreckedRunTest : public AdaptationRunTest {
  protected:
   WreckedRunTest() {
-    options_.sources[1] = options_.sources[0];
+    options_.sources = {options_.sources[0], options_.sources[0], options_.sources[0]};
     options_.test = options_.target;
     options_.keep = KeepRule::kLabelFree;
     options_.method_options.epochs = 5;

@@ -30,24 +30,24 @@ class KeptRoundTest : public ::testing::Test {
     event_.round = round;
     const Tensor label = (truth_ + (wrecked ? 1 : 0)) % kClasses;
     const Tensor sure = at::one_hot(label, kClasses).to(torch::kFloat32);
-    event_.logits = at::stack({10 * sure, 10 * sure});
+    event_.logits = at::stack({10 * sure, 10 * sure, 10 * sure});
     event_.probabilities = (10 * sure).softmax(-1);
-    ensemble_.mixture = {Combination::kWeightedLogits, torch::tensor({1.0F + static_cast<float>(round), 1.0F})};
+    ensemble_.mixture = {Combination::kWeightedLogits, torch::tensor({1.0F + static_cast<float>(round), 1.0F, 1.0F})};
     event_.weights = ensemble_.mixture.weights;
     for (const NamedTensor& tensor : ensemble_.state()) Tensor(tensor.value).fill_(round);
     kept.on_round(event_);
   }
 
   void expect_models_of(const KeptRound& kept, int64_t round) {
-    Ensemble fresh = test::small_ensemble({"lenet", "lenet"});
+    Ensemble fresh = test::small_ensemble({"lenet", "lenet", "lenet"});
     kept.hand_back(fresh);
     for (const NamedTensor& tensor : fresh.state())
       EXPECT_TRUE((tensor.value == round).all().item<bool>()) << tensor.name;
     EXPECT_EQ(fresh.mixture.rule, Combination::kWeightedLogits);
-    EXPECT_TENSOR_EQ(fresh.mixture.weights, torch::tensor({1.0F + static_cast<float>(round), 1.0F}));
+    EXPECT_TENSOR_EQ(fresh.mixture.weights, torch::tensor({1.0F + static_cast<float>(round), 1.0F, 1.0F}));
   }
 
-  Ensemble ensemble_ = test::small_ensemble({"lenet", "lenet"});
+  Ensemble ensemble_ = test::small_ensemble({"lenet", "lenet", "lenet"});
   Tensor truth_ = torch::arange(kPictures) % kClasses;
   RoundEvent event_;
 };

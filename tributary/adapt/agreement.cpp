@@ -20,6 +20,35 @@ double cohens_kappa(const Tensor& label, const Tensor& other, int64_t classes) {
   return by_chance >= kOneClass ? 0 : (agreement(label, other) - by_chance) / (1 - by_chance);
 }
 
+namespace {
+
+// The mean of measure(i, j) over all pairs i < j of `sources`; 0 for a single source.
+template <typename Measure>
+double pair_mean(int64_t sources, const Measure& measure) {
+  double sum = 0;
+  for (int64_t i = 0; i < sources; ++i)
+    for (int64_t j = i + 1; j < sources; ++j) sum += measure(i, j);
+  const auto pairs = static_cast<double>(sources * (sources - 1)) / 2;
+  return pairs > 0 ? sum / pairs : 0;
+}
+
+}  // namespace
+
+double mean_agreement(const Tensor& labels) {
+  return pair_mean(labels.size(0), [&](int64_t i, int64_t j) { return agreement(labels[i], labels[j]); });
+}
+
+double mutual_trust(const Tensor& labels, int64_t classes) {
+  const auto kappa = [&](int64_t i, int64_t j) { return cohens_kappa(labels[i], labels[j], classes); };
+  return std::clamp(pair_mean(labels.size(0), kappa), 0.0, 1.0);
+}
+
+bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes) {
+  constexpr double kLeastGain = 0.05;
+  return mutual_trust(after, classes) >= mutual_trust(before, classes) + kLeastGain &&
+         mean_agreement(after) >= mean_agreement(before);
+}
+
 PairedDifference paired_difference(const Tensor& difference) {
   const Tensor d = difference.to(torch::kFloat64);
   const auto mean = d.mean().item<double>();

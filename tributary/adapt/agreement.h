@@ -13,9 +13,20 @@ namespace tributary {
 // The share of pictures with equal labels. Labels are int64 [n].
 double agreement(const Tensor& label, const Tensor& other);
 
+// The mean agreement of all pairs of m >= 2 labellings, int64 [m, n].
+double mean_agreement(const Tensor& labels);
+
+// Whether sources agree more `after` a change than `before` it, int64 [m, n] each: their mean Cohen's kappa rises by at
+// least 0.05, and their mean agreement does not fall. Kappa alone can rise on a target set with one large class, because
+// labels that spread over the other classes agree less by chance.
+bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes);
+
 // Cohen's kappa: (g - e) / (1 - e) with g the agreement and e = sum_k p_k q_k that of independent labels with the same
 // class shares p and q. It is 0 if e is 1, where all labels are one class and agreement says nothing.
 double cohens_kappa(const Tensor& label, const Tensor& other, int64_t classes);
+
+// The mean of Cohen's kappa over all pairs of sources, for their labels int64 [m, n]; clamped to [0, 1]. 0 for m = 1.
+double mutual_trust(const Tensor& labels, int64_t classes);
 
 // The mean of paired differences, float [n] per picture, and its standard error sqrt((mean d^2 - (mean d)^2) / n).
 struct PairedDifference {

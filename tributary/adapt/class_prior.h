@@ -10,9 +10,6 @@
 
 namespace tributary {
 
-// The mean of Cohen's kappa over all pairs of sources, for their labels int64 [m, n]; clamped to [0, 1]. 0 for m = 1.
-double mutual_trust(const Tensor& labels, int64_t classes);
-
 // trust * (share of each class in `label`) + (1 - trust) / K, float [K] on the device of `label` (int64 [n]).
 Tensor estimated_prior(const Tensor& label, int64_t classes, double trust);
 

@@ -30,8 +30,9 @@ class WitnessRule {
   // From the labels of the witnesses and of the others, int64 [m, n] each, for resuming.
   WitnessRule(Tensor labels, Tensor others, int64_t classes);
 
-  // Whether the rule rejects nothing: there is one source only, or kappa is low.
-  bool abstains() const { return labels_.size(0) < 2 || kappa_ < kLeastKappa; }
+  // Whether the rule rejects nothing: kappa is low, or there are fewer than three sources. Two sources of similar
+  // domains share errors, and the bar, their own agreement, then rejects rounds that correct these.
+  bool abstains() const { return labels_.size(0) < 3 || kappa_ < kLeastKappa; }
   // The mean kappa of each witness with the mean prediction of the others; 0 for one source.
   double kappa() const { return kappa_; }
   // The share of pictures whose labels the sources leave in doubt: 1 minus the mean kappa of all pairs, in [0, 1].

@@ -153,7 +153,7 @@ void KeptRound::hand_back(Ensemble& ensemble) const {
 std::string KeptRound::reason() const {
   if (!is_last()) return fmt::format("round {} was rejected: {}", last_round(), fmt::join(reasons_.back(), "; "));
   if (witnesses_.abstains())
-    return "the last round has no sign of collapse; the unadapted sources agree too little to judge it";
+    return "the last round has no sign of collapse; the unadapted sources are too few, or agree too little, to judge it";
   return "the last round has no sign of collapse and agrees with the unadapted sources";
 }
 

@@ -1,4 +1,4 @@
-// Random augmentation of training pictures: crop, mirror, grey, shift and rotation.
+// Random augmentation of training pictures: crop, mirror, grey, shift, rotation, zoom, colour jitter and cut-out.
 //
 // Everything random is drawn on the host, per picture, before a step (train/step_plan.h). Applying it takes tensors on
 // the device alone, so that augmentation is the same in eager steps and in CUDA graphs.
@@ -13,22 +13,33 @@
 
 namespace tributary {
 
-// Negative probabilities stand for the default of the kind of pictures, see `resolve_defaults`.
-struct Augmentation {
-  int64_t shift = 0;    // largest shift in pixels, in both directions; black moves in at the border
-  double flip = -1;     // probability of a mirror image
-  double grey = -1;     // probability of a grey picture
-  double rotation = 0;  // largest rotation in degrees, in both directions
+enum class AugmentationLevel { kStandard, kStrong };
 
-  // Whether pictures are shifted or rotated, which takes an affine map per picture.
-  bool moves() const { return shift > 0 || rotation > 0; }
+// A negative value stands for the default of the level and of the kind of pictures, see `resolve_defaults`.
+struct Augmentation {
+  int64_t shift = -1;    // largest shift in pixels, in both directions; the border is repeated
+  double flip = -1;      // probability of a mirror image
+  double grey = -1;      // probability of a grey picture
+  double rotation = -1;  // largest rotation in degrees, in both directions
+  double zoom_in = -1;   // the part of the side that is shown, and magnified, is 1 - zoom_in .. 1 + zoom_out
+  double zoom_out = -1;
+  double jitter = -1;  // brightness, contrast and saturation are each multiplied by 1 - jitter .. 1 + jitter
+  double cutout = -1;  // side of the square that is replaced by the mean colour, as a share of the picture's side
+  AugmentationLevel level = AugmentationLevel::kStandard;
+
+  // Whether pictures are shifted, rotated or zoomed, which takes an affine map per picture.
+  bool moves() const { return shift > 0 || rotation > 0 || zoom_in > 0 || zoom_out > 0; }
+  // Whether their colours are changed, or parts of them cut out.
+  bool recolours() const { return jitter > 0 || cutout > 0; }
 };
 
-// Declares the four of them in `section`.
+// Declares all of them in `section`.
 void declare(OptionTable& table, const std::string& section, Augmentation& augmentation);
 
-// Replaces negative probabilities: photographs are mirrored with probability 0.5 and, if `adapting`, grey with
-// probability 0.1; digits are neither.
+// Replaces negative values. At the standard level photographs are mirrored with probability 0.5 and, if `adapting`,
+// grey with probability 0.1; digits are left as they are. The strong level is for photographs: mirrored 0.5, grey 0.2,
+// rotation 10, zoom_in 0.4, jitter 0.4, cutout 0.25; for digits: shift 2, rotation 15, zoom_in and zoom_out 0.2,
+// jitter 0.3.
 Augmentation resolve_defaults(const Augmentation& augmentation, const Architecture& network, bool adapting);
 
 // The size of stored pictures, and the side of the square that a network sees.
@@ -40,10 +51,18 @@ struct PictureSize {
 struct AugmentationDraws {
   Tensor crops;  // int64 [n, 4]: first row, first column, whether it is mirrored, whether it is grey
   Tensor maps;   // float [n, 2, 3]: affine maps of output to input coordinates in [-1, 1]; undefined: nothing moves
+  // float [n, 5]: factors of brightness, contrast and saturation, then row and column of the cut-out's centre in 0..1;
+  // undefined: colours stay
+  Tensor colours;
+
+  // The same draws on the device.
+  AugmentationDraws on(torch::Device device) const;
+  // One draw, repeated for `count` pictures.
+  AugmentationDraws repeated(int64_t count) const;
 };
 
-// Draws on the host. Crops and mirror images come from child 2 of `random`, grey pictures from child 1, affine maps
-// from child 0.
+// Draws on the host. Crops and mirror images come from child 2 of `random`, grey pictures from child 1, shifts and
+// rotations from child 0, zooms from child 3, jitter from child 4, cut-outs from child 5.
 AugmentationDraws draw_augmentation(int64_t count, const PictureSize& size, const Augmentation& augmentation,
                                     const Random& random);
 

@@ -76,9 +76,7 @@ Tensor DeviceImages::augmented_from(const Tensor& pixels, const AugmentationDraw
 }
 
 Tensor DeviceImages::augmented(const Tensor& index, const Augmentation& augmentation, const Random& random) const {
-  AugmentationDraws draws = draw(index.size(0), augmentation, random);
-  draws.crops = upload(draws.crops, device_);
-  if (draws.maps.defined()) draws.maps = upload(draws.maps, device_);
+  const AugmentationDraws draws = draw(index.size(0), augmentation, random).on(device_);
   return resident() ? augmented(index.to(device_), draws, augmentation)
                     : augmented_from(bring(fetch(index.cpu())), draws, augmentation);
 }

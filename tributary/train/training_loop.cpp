@@ -52,13 +52,11 @@ StepPlan TrainingLoop::plan(const StepDraws& draws) const {
     const int64_t rows = batch.rows.size(0);
     AugmentationDraws drawn =
         images_.draw(options_.one_draw_per_batch ? 1 : rows, options_.augmentation, batch.augmentation);
-    if (options_.one_draw_per_batch) {
-      drawn.crops = drawn.crops.expand({rows, -1}).contiguous();
-      if (drawn.maps.defined()) drawn.maps = drawn.maps.expand({rows, -1, -1}).contiguous();
-    }
+    if (options_.one_draw_per_batch) drawn = drawn.repeated(rows);
     parts.push_back(batch.rows);
     parts.push_back(drawn.crops);
     if (drawn.maps.defined()) parts.push_back(drawn.maps);
+    if (drawn.colours.defined()) parts.push_back(drawn.colours);
   }
   StepPlan plan(parts, draws.reals, draws.dropout);
   if (!images_.resident()) plan.carry(fetch(draws.batches));
@@ -94,7 +92,10 @@ Tensor TrainingLoop::step(const StepPlan& plan, std::vector<DropoutStream>& drop
   int64_t begin = 0;
   for (size_t part = options_.indices; part < plan.parts(); part += parts_per_batch()) {
     const Tensor rows = plan.part(part);
-    const AugmentationDraws draws{plan.part(part + 1), options_.augmentation.moves() ? plan.part(part + 2) : Tensor()};
+    size_t next = part + 1;
+    AugmentationDraws draws{plan.part(next++), {}, {}};
+    if (options_.augmentation.moves()) draws.maps = plan.part(next++);
+    if (options_.augmentation.recolours()) draws.colours = plan.part(next);
     const Tensor pixels =
         plan.pictures().defined()
             ? images_.augmented_from(plan.pictures().narrow(0, begin, rows.size(0)), draws, options_.augmentation)

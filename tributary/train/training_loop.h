@@ -113,7 +113,9 @@ class TrainingLoop {
   std::vector<int64_t> batch_sizes(const StepPlan& plan) const;
   Tensor fetch(const std::vector<StepDraws::Batch>& batches) const;
   Tensor step(const StepPlan& plan, std::vector<DropoutStream>& dropout_stream);
-  size_t parts_per_batch() const { return options_.augmentation.moves() ? 3 : 2; }
+  size_t parts_per_batch() const {
+    return 2 + (options_.augmentation.moves() ? 1 : 0) + (options_.augmentation.recolours() ? 1 : 0);
+  }
   Tensor history() const;  // double [steps of the round, terms] on the host
 
   TrainingTask& task_;

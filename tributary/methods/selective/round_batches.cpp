@@ -27,7 +27,9 @@ RoundBatches::RoundBatches(const Selection& selection, const SelectiveOptions& o
       confident_rows_(selection.confident.cpu()),
       unconfident_rows_(selection.unconfident.cpu()),
       confident_(confident_rows_, options.batch, shuffle(options, round, 0), least_of(options)) {
-  if (unconfident_rows_.size(0) >= least_of(options))
+  const bool passes = options.unconfident_pass || options.lambda_adv > 0 ||
+                      options.information_set == InformationSet::kAll;
+  if (passes && unconfident_rows_.size(0) >= least_of(options))
     unconfident_.emplace(unconfident_rows_, options.batch, shuffle(options, round, 1), least_of(options));
   steps_ = options.inner_epochs *
            std::max(batches_of(confident_rows_, options), unconfident_ ? batches_of(unconfident_rows_, options) : 0);

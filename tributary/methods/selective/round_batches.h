@@ -9,7 +9,8 @@
 
 namespace tributary {
 
-// The pictures of a step: rows of the target set, int64 on the host. `unconfident` is undefined if too few are left.
+// The pictures of a step: rows of the target set, int64 on the host. `unconfident` is undefined if too few are left, or
+// nothing needs them (`SelectiveOptions::unconfident_pass`).
 struct StepRows {
   Tensor confident, unconfident;
 };
@@ -20,7 +21,7 @@ class RoundBatches {
   RoundBatches(const Selection& selection, const SelectiveOptions& options, int64_t round);
 
   int64_t steps() const { return steps_; }
-  // Whether there are enough unconfident samples for batches.
+  // Whether steps have unconfident samples.
   bool aligns() const { return unconfident_.has_value(); }
   StepRows next();
 

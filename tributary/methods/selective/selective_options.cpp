@@ -86,6 +86,13 @@ void declare_ingredients(OptionTable& table, SelectiveOptions& options) {
   const std::string section = "adapt";
   table.integer(section, "target_statistics", &options.target_statistics, 0, 100,
                 "passes over the target set that adapt BatchNorm's running statistics before the first pseudo-labels");
+  table.choice(section, "statistics_rule", &options.statistics_rule,
+               {{"always", StatisticsRule::kAlways}, {"agreement", StatisticsRule::kAgreement}},
+               "adapt these statistics always, or only if the sources then agree more with each other");
+  table.integer(section, "round_statistics", &options.round_statistics, 0, 100,
+                "passes that adapt BatchNorm's running statistics to the unaugmented target set after every round");
+  table.flag(section, "unconfident_pass", &options.unconfident_pass,
+             "pass the unconfident samples through the sources even without alignment, for BatchNorm's statistics");
   table.choice(section, "score_scale", &options.score_scale, {{"free", ScoreScale::kFree}, {"unit", ScoreScale::kUnit}},
                "domain weights in the score: as learned, or scaled to sum 1");
   table
@@ -149,11 +156,12 @@ void apply_variant(SelectiveOptions& options, Variant variant) {
     options.alignment.weight_decay = 1e-3;
     options.alignment.factor = 1;
   } else if (variant == Variant::kTributary) {
+    options.rounds = 10;
+    options.inner_epochs = 1;
+    options.lambda_ce = 1;
+    options.augmentation.level = AugmentationLevel::kStrong;
     options.target_statistics = 2;
-    options.score_scale = ScoreScale::kUnit;
-    options.class_prior = "auto";
-    options.neighbours = 5;
-    options.lambda_alpha = 1;
+    options.statistics_rule = StatisticsRule::kAgreement;
   } else if (variant == Variant::kCode) {
     options.aggregation.start = WeightStart::kNormal;
     options.aggregation.steps = 20000;
@@ -174,6 +182,7 @@ void apply_variant(SelectiveOptions& options, Variant variant) {
 void apply_benchmark(SelectiveOptions& options, const std::string& name) {
   const HyperParameters paper = paper_hyper_parameters(name);
   options.batch = paper.batch;
+  if (options.variant == Variant::kTributary) return;  // it is not tuned to benchmarks
   options.rounds = paper.rounds;
   options.lambda_ce = paper.lambda_ce;
   options.lambda_alpha = paper.lambda_alpha;

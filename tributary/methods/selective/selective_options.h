@@ -19,6 +19,7 @@ enum class InformationSet { kClean, kMixed, kAll };  // T2 and ablation (c): x_l
 enum class AdversarialSet { kClean, kMixed };        // T3: x_l against x_u; x_l and x_mix against x_u
 enum class LoaderPairing { kIndependent, kPaired };  // D2: loaders restart independently, or together
 enum class FirstLabels { kOwn, kMixture };           // Q3: labels of the first prototypes
+enum class StatisticsRule { kAlways, kAgreement };   // when BatchNorm takes the statistics of the target set
 enum class ScoreScale { kFree, kUnit };              // weights of the mixture in the score: as learned, or with sum 1
 
 struct SelectiveOptions : MethodOptions {
@@ -47,6 +48,9 @@ struct SelectiveOptions : MethodOptions {
   Threshold threshold = Threshold::kAtLeast;
   // Ingredients of the variant `tributary` (docs/method.md, Our variant).
   int64_t target_statistics = 0;  // passes that adapt BatchNorm's running statistics before the first labels
+  StatisticsRule statistics_rule = StatisticsRule::kAlways;
+  int64_t round_statistics = 0;   // the same passes before the evaluation of every round
+  bool unconfident_pass = true;   // pass D_u through the sources even if it is not aligned
   ScoreScale score_scale = ScoreScale::kFree;
   std::string class_prior = "uniform";  // which diversity is measured against: uniform, auto (estimated) or a file
   bool per_class = false;               // select the same share of every pseudo-class

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tributary/adapt/agreement.h"
 #include "tributary/adapt/class_prior.h"
 #include "tributary/adapt/neighbourhood.h"
 #include "tributary/base/stopwatch.h"
@@ -30,6 +31,33 @@ TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, con
   }
   state.logits = at::stack(logits);
   return state;
+}
+
+void take_target_statistics(Ensemble& ensemble, const DeviceImages& images, int64_t passes,
+                            const SelectiveOptions& options) {
+  adapt_batch_norm(ensemble, images, passes, static_cast<uint64_t>(options.seed), is_mixed(options.precision));
+}
+
+double trust_in(const TargetState& state) {
+  return mutual_trust(state.logits.argmax(-1), state.logits.size(-1));
+}
+
+// Evaluates the unadapted sources, with the statistics of the target set in BatchNorm if the options ask for it and, by
+// the rule of agreement, the sources then agree more.
+TargetState evaluate_start(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
+  if (options.target_statistics == 0) return evaluate_sources(ensemble, images, options);
+  const NamedTensors statistics = running_statistics(ensemble);
+  if (options.statistics_rule == StatisticsRule::kAlways || ensemble.size() < 2 || statistics.empty()) {
+    take_target_statistics(ensemble, images, options.target_statistics, options);
+    return evaluate_sources(ensemble, images, options);
+  }
+  const NamedTensors own = copy_of(statistics);
+  TargetState before = evaluate_sources(ensemble, images, options);
+  take_target_statistics(ensemble, images, options.target_statistics, options);
+  TargetState after = evaluate_sources(ensemble, images, options);
+  if (agrees_more(before.logits.argmax(-1), after.logits.argmax(-1), after.logits.size(-1))) return after;
+  for (size_t i = 0; i < own.size(); ++i) statistics[i].value.copy_(own[i].value);
+  return before;
 }
 
 // Rows scaled to sum 1.
@@ -83,12 +111,9 @@ Tensor starting_weights(const Ensemble& ensemble, const SelectiveOptions& option
 TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
   torch::NoGradGuard no_grad;
   Stopwatch watch;
-  if (options.target_statistics > 0)
-    adapt_batch_norm(ensemble, images, options.target_statistics, static_cast<uint64_t>(options.seed),
-                     is_mixed(options.precision));
-  TargetState state = evaluate_sources(ensemble, images, options);
+  TargetState state = evaluate_start(ensemble, images, options);
   state.seconds.evaluation = lap(watch, images.device());
-  if (options.has_class_prior()) state.trust = mutual_trust(state.logits.argmax(-1), state.logits.size(-1));
+  if (options.has_class_prior()) state.trust = trust_in(state);
   const Tensor prior = prior_of(state.logits.softmax(-1).mean(0), state.trust, ensemble, options);
   state.weights = optimise_weights(state.logits, starting_weights(ensemble, options), options.aggregation, prior);
   state.seconds.weights = lap(watch, images.device());
@@ -114,6 +139,7 @@ TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Sel
                        const RoundMemory& memory, const SelectiveOptions& options) {
   torch::NoGradGuard no_grad;
   Stopwatch watch;
+  if (options.round_statistics > 0) take_target_statistics(ensemble, images, options.round_statistics, options);
   TargetState state = evaluate_sources(ensemble, images, options);
   state.seconds.evaluation = lap(watch, images.device());
   state.posteriors = posteriors_of(state, options, [&](const Tensor&) { return trained.label; });

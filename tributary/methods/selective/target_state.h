@@ -16,7 +16,7 @@ struct TargetState {
   Tensor posteriors;             // [m, n, K], of the prototypes
   Tensor probabilities;          // [n, K], the mixture h
   Tensor score;                  // [n, K], denoised
-  double trust = 0;              // in the labels of the unadapted sources (adapt/class_prior.h)
+  double trust = 0;              // in the labels of the unadapted sources (adapt/agreement.h)
   PhaseSeconds seconds;          // spent on computing all this
 };
 

@@ -40,4 +40,12 @@ void adapt_batch_norm(Ensemble& ensemble, const DeviceImages& images, int64_t pa
   }
 }
 
+NamedTensors running_statistics(const Ensemble& ensemble) {
+  NamedTensors statistics;
+  for (const NamedTensor& tensor : ensemble.state())
+    if (tensor.name.find(".running_") != std::string::npos || tensor.name.ends_with(".num_batches_tracked"))
+      statistics.push_back(tensor);
+  return statistics;
+}
+
 }  // namespace tributary

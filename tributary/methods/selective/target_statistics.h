@@ -15,4 +15,7 @@ namespace tributary {
 void adapt_batch_norm(Ensemble& ensemble, const DeviceImages& images, int64_t passes, uint64_t seed,
                       bool mixed_precision);
 
+// The running statistics of all sources, by name. They share the memory of the sources' tensors.
+NamedTensors running_statistics(const Ensemble& ensemble);
+
 }  // namespace tributary
