@@ -198,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(
              "contains files that are not a run"},
         Case{"RunFolderHasAnotherRun", "adapt " GOOD " " DIGITS " --run unfinished", "holds another run"},
         Case{"OracleLabelsOfWrongLength", "adapt " GOOD " " DIGITS " --oracle-labels digits/signs/test-images.idx",
-             "20 labels for 40 pictures"},
+             "has no label for 40 of the 40 pictures"},
         Case{"EvaluateWrongNumberOfClassFolders", "evaluate good.safetensors --data three", "3 class folders"},
         Case{"EvaluateLabelTooLarge", "evaluate good.safetensors --data list-large-label.txt", "list-large-label.txt"},
         Case{"EvaluateUnlabelled", "evaluate good.safetensors --data unlabelled/lonely-images.idx", "lonely"},
