@@ -6,6 +6,7 @@
 #include <fstream>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
@@ -37,20 +38,30 @@ bool is_folder(const fs::path& path) {
 }
 
 // Adds the pictures in `folder` and its subfolders. Follows links to folders, except for cycles.
-void add_pictures(const fs::path& folder, int64_t label, std::vector<fs::path>& open_folders,
-                  std::vector<ListedPicture>& pictures) {
+void add_pictures(const fs::path& folder, int64_t label, std::vector<fs::path>& open_folders, Listing& listing) {
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);
   if (error || std::find(open_folders.begin(), open_folders.end(), real) != open_folders.end()) return;
   open_folders.push_back(real);
   for (const fs::path& entry : sorted_entries(folder)) {
     if (is_folder(entry)) {
-      add_pictures(entry, label, open_folders, pictures);
+      add_pictures(entry, label, open_folders, listing);
     } else if (looks_like_picture_name(entry.string()) && is_regular_file_at(entry)) {
-      pictures.push_back({entry.string(), entry.string(), label});
+      listing.pictures.push_back({entry.string(), entry.string(), label});
+    } else if (auto skipped = skipped_file(entry.string())) {
+      listing.skipped.push_back(std::move(*skipped));
     }
   }
   open_folders.pop_back();
+}
+
+// "holds no pictures ...", with the first file that was skipped.
+std::string no_pictures(const std::string& folder, const std::vector<SkippedPicture>& skipped) {
+  std::string message = fmt::format("{} holds no pictures ({})", folder, kPictureFormats);
+  if (!skipped.empty())
+    message += fmt::format(" but {} other {}, first {} ({})", skipped.size(), skipped.size() == 1 ? "file" : "files",
+                           skipped[0].path, skipped[0].reason);
+  return message;
 }
 
 std::string count_of(size_t count, const char* one, const char* many) {
@@ -93,6 +104,8 @@ PathKind kind_of_path(const std::string& path) {
   file.read(start.data(), start.size());
   const std::span<const char> bytes(start.data(), static_cast<size_t>(file.gcount()));
   if (looks_like_picture({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()})) return PathKind::kPicture;
+  if (const auto skipped = skipped_by_name(path); skipped && skipped->is_picture)
+    input_error("{}: {}", path, skipped->reason);
   if (std::find(bytes.begin(), bytes.end(), '\0') != bytes.end())
     input_error("{} is not a picture, an IDX, .mat or tar file or a list of pictures; name one of these or a folder",
                 path);
@@ -102,24 +115,25 @@ PathKind kind_of_path(const std::string& path) {
 Listing list_folder(const std::string& folder) {
   Listing listing;
   std::vector<fs::path> open_folders;
-  add_pictures(folder, -1, open_folders, listing.pictures);
-  if (listing.pictures.empty())
-    input_error("{} holds no pictures (.jpg, .jpeg, .png or .webp); name a folder that does", folder);
+  add_pictures(folder, -1, open_folders, listing);
+  if (listing.pictures.empty()) input_error("{}; name a folder that does", no_pictures(folder, listing.skipped));
   return listing;
 }
 
 Listing list_class_folders(const std::string& folder, const std::vector<std::string>& expected) {
+  Listing listing;
   std::vector<fs::path> folders;
   for (const fs::path& entry : sorted_entries(folder)) {
     if (is_folder(entry)) {
       folders.push_back(entry);
     } else if (looks_like_picture_name(entry.string())) {
       input_error("{} is outside of any class folder; move it to {}/CLASS/ or remove it", entry.string(), folder);
+    } else if (auto skipped = skipped_file(entry.string())) {
+      listing.skipped.push_back(std::move(*skipped));
     }
   }
   if (folders.empty()) input_error("{} has no class folders; put the pictures of each class in a folder", folder);
 
-  Listing listing;
   for (const fs::path& entry : folders) listing.classes.push_back(entry.filename().string());
   if (!expected.empty()) {
     check_classes(folder, "class folder", "class folders", listing.classes, expected);
@@ -129,13 +143,14 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
     const auto found = std::find(listing.classes.begin(), listing.classes.end(), entry.filename().string());
     const size_t before = listing.pictures.size();
     std::vector<fs::path> open_folders;
-    add_pictures(entry, found - listing.classes.begin(), open_folders, listing.pictures);
+    const size_t skipped = listing.skipped.size();
+    add_pictures(entry, found - listing.classes.begin(), open_folders, listing);
     if (expected.empty() && listing.pictures.size() == before)
-      input_error("class folder {} holds no pictures (.jpg, .jpeg, .png or .webp); add some or remove it",
-                  entry.string());
+      input_error("class folder {}; add some or remove it",
+                  no_pictures(entry.string(),
+                              {listing.skipped.begin() + static_cast<std::ptrdiff_t>(skipped), listing.skipped.end()}));
   }
-  if (listing.pictures.empty())
-    input_error("{} holds no pictures (.jpg, .jpeg, .png or .webp); name a folder that does", folder);
+  if (listing.pictures.empty()) input_error("{}; name a folder that does", no_pictures(folder, listing.skipped));
   return listing;
 }
 

@@ -123,7 +123,7 @@ namespace {
 void add_skipped(nlohmann::json& notes, const nlohmann::json& summary) {
   constexpr size_t kMost = 50;
   const auto count = summary.at("set_aside").get<int64_t>();
-  notes.push_back(fmt::format("{} picture{} could not be read and {} skipped", thousands(count), count == 1 ? "" : "s",
+  notes.push_back(fmt::format("{} file{} could not be read and {} skipped", thousands(count), count == 1 ? "" : "s",
                               count == 1 ? "was" : "were"));
   const nlohmann::json pictures = summary.value("set_aside_pictures", nlohmann::json::array());
   for (size_t i = 0; i < std::min(kMost, pictures.size()); ++i)
