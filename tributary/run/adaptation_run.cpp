@@ -163,16 +163,16 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   ensemble.to(options_.device);
   session_.shard(ensemble, method->division());
 
-  const std::unique_ptr<Observer> shown = listener_.make_observer();
   KeptRound kept(keep_rule());
   MetricsObserver metrics(folder, options_.device, &kept);
   RunRecord record;
   LabelFreePick pick;
   std::optional<AccuracyObserver> accuracy;
   std::vector<Observer*> listeners;
+  if (data_.test) listeners.push_back(&accuracy.emplace(*data_.test, options_.device));
+  const std::unique_ptr<Observer> shown = listener_.make_observer(accuracy ? &*accuracy : nullptr);
   if (shown) listeners.push_back(shown.get());
   listeners.insert(listeners.end(), {&kept, &metrics, &record, &pick});
-  if (data_.test) listeners.push_back(&accuracy.emplace(*data_.test, options_.device));
   RunOutputs outputs(folder, options_.outputs, accuracy ? &*accuracy : nullptr, listeners);
   Observers observers(listeners);
   ObserverState state(observers);
