@@ -212,6 +212,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"TrainOneClass", "train --data one-class --architecture lenet --out x.safetensors",
              "only the class 'only'"},
         Case{"TrainEmptyFolder", "train --data empty --architecture lenet --out x.safetensors", "empty"},
+        Case{"TrainFolderOfIdxFiles", "train --data digits/postal --architecture lenet --out x.safetensors",
+             "digits/postal has no class folders but test-images.idx, train-images.idx; name the file, as in "
+             "digits/postal/train-images.idx"},
+        Case{"TrainFolderOfDomains", "train --data digits --architecture lenet --out x.safetensors",
+             "digits/handwriting holds no pictures but test-images.idx, train-images.idx; name the file"},
+        Case{"TargetFolderOfIdxFiles", "adapt " GOOD " --target digits/postal --run x",
+             "digits/postal holds no pictures but test-images.idx, train-images.idx; name the file, as in "
+             "digits/postal/train-images.idx"},
         Case{"TrainUnknownArchitecture", "train --data three --architecture alexnet --out x.safetensors", "alexnet"},
         Case{"TrainWithoutOut", "train --data three", "--out"},
         Case{"TrainUnwritable", "train --data three --architecture lenet --out file/x.safetensors", "file"},

@@ -55,6 +55,31 @@ void add_pictures(const fs::path& folder, int64_t label, std::vector<fs::path>& 
   open_folders.pop_back();
 }
 
+// The first few names, for error messages.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 5;
+  const size_t shown = std::min(kShown, names.size());
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
+  return text;
+}
+
+// Throws an InputError if the folder holds IDX, .mat or USPS files: each of them is a data set of its own.
+void refuse_packed_files(const std::string& folder, const char* problem) {
+  std::vector<std::string> names;
+  for (const fs::path& entry : sorted_entries(folder)) {
+    const std::string name = entry.filename().string();
+    if (name.find("labels") == std::string::npos && is_regular_file_at(entry) && is_packed_file(entry.string()))
+      names.push_back(name);
+  }
+  if (names.empty()) return;
+  const auto training = std::find_if(names.begin(), names.end(),
+                                     [](const std::string& name) { return name.find("train") != std::string::npos; });
+  input_error("{} {} but {}; name the file, as in {}", folder, problem, some_of(names),
+              (fs::path(folder) / (training != names.end() ? *training : names.front())).string());
+}
+
 // "holds no pictures ...", with the first file that was skipped.
 std::string no_pictures(const std::string& folder, const std::vector<SkippedPicture>& skipped) {
   std::string message = fmt::format("{} holds no pictures ({})", folder, kPictureFormats);
@@ -66,16 +91,6 @@ std::string no_pictures(const std::string& folder, const std::vector<SkippedPict
 
 std::string count_of(size_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
-// The first few names, for error messages.
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 5;
-  const size_t shown = std::min(kShown, names.size());
-  std::string text =
-      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
-  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
-  return text;
 }
 
 std::vector<std::string> without(std::vector<std::string> names, std::vector<std::string> others) {
@@ -116,7 +131,10 @@ Listing list_folder(const std::string& folder) {
   Listing listing;
   std::vector<fs::path> open_folders;
   add_pictures(folder, -1, open_folders, listing);
-  if (listing.pictures.empty()) input_error("{}; name a folder that does", no_pictures(folder, listing.skipped));
+  if (listing.pictures.empty()) {
+    refuse_packed_files(folder, "holds no pictures");
+    input_error("{}; name a folder that does", no_pictures(folder, listing.skipped));
+  }
   return listing;
 }
 
@@ -132,7 +150,10 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
       listing.skipped.push_back(std::move(*skipped));
     }
   }
-  if (folders.empty()) input_error("{} has no class folders; put the pictures of each class in a folder", folder);
+  if (folders.empty()) {
+    refuse_packed_files(folder, "has no class folders");
+    input_error("{} has no class folders; put the pictures of each class in a folder", folder);
+  }
 
   for (const fs::path& entry : folders) listing.classes.push_back(entry.filename().string());
   if (!expected.empty()) {
@@ -145,10 +166,12 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
     std::vector<fs::path> open_folders;
     const size_t skipped = listing.skipped.size();
     add_pictures(entry, found - listing.classes.begin(), open_folders, listing);
-    if (expected.empty() && listing.pictures.size() == before)
+    if (expected.empty() && listing.pictures.size() == before) {
+      refuse_packed_files(entry.string(), "holds no pictures");
+      const auto first = listing.skipped.begin() + static_cast<std::ptrdiff_t>(skipped);
       input_error("class folder {}; add some or remove it",
-                  no_pictures(entry.string(),
-                              {listing.skipped.begin() + static_cast<std::ptrdiff_t>(skipped), listing.skipped.end()}));
+                  no_pictures(entry.string(), {first, listing.skipped.end()}));
+    }
   }
   if (listing.pictures.empty()) input_error("{}; name a folder that does", no_pictures(folder, listing.skipped));
   return listing;
