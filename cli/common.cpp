@@ -110,8 +110,8 @@ void report_skipped(const std::string& command, const std::vector<SkippedPicture
       ++unnamed;
       continue;
     }
-    std::cerr << fmt::format("tributary {}: skipped {}: {} ({} of {} files)\n", command, picture.path, picture.reason,
-                             thousands(count), thousands(total));
+    std::cerr << fmt::format("tributary {}: skipped {}: {} ({} of {} files)\n", command, printable(picture.path, 300),
+                             picture.reason, thousands(count), thousands(total));
   }
   if (unnamed == 0) return;
   std::string reasons;

@@ -42,7 +42,7 @@ class ReportJourney : public ::testing::Test {
 };
 
 TEST_F(ReportJourney, RunWritesAReportAndLabelsGiveAnother) {
-  const test::Outcome adapted = run(adapt() + "--live --tensorboard --points 30");
+  const test::Outcome adapted = run(adapt() + "--live --tensorboard --points 30 --test data/street/test-images.idx");
   ASSERT_EQ(adapted.code, 0) << adapted.err;
   EXPECT_THAT(adapted.out, HasSubstr("run/report.html"));
   const nlohmann::json data = data_of(test::file_text(folder_ / "run/report.html"));
@@ -51,6 +51,13 @@ TEST_F(ReportJourney, RunWritesAReportAndLabelsGiveAnother) {
   EXPECT_EQ(data.at("embedding").at("sampled"), 30);
   EXPECT_EQ(data.at("finished"), true);
   EXPECT_TRUE(data.at("labels").is_null()) << "no labels were given";
+  EXPECT_EQ(data.at("test"), "data/street/test-images.idx");
+  const nlohmann::json summary = nlohmann::json::parse(test::file_text(folder_ / "run/summary.json"));
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(data.at("rounds")[i].at("test_accuracy").is_number()) << i;
+    EXPECT_EQ(data.at("rounds")[i].at("confident"), summary.at("confident_rounds")[i]) << "as on the terminal";
+  }
+  EXPECT_FALSE(data.at("rounds")[2].at("losses").contains("waiting_seconds"));
   EXPECT_EQ(data.at("sources")[1].at("file"), "signs.safetensors");
   int curves = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "run"))

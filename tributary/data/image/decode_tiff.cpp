@@ -48,10 +48,6 @@ tmsize_t tiff_read(thandle_t handle, void* to, tmsize_t count) {
   return static_cast<tmsize_t>(available);
 }
 
-tmsize_t tiff_write(thandle_t, void*, tmsize_t) {
-  return -1;
-}
-
 toff_t tiff_seek(thandle_t handle, toff_t offset, int whence) {
   auto* source = static_cast<TiffSource*>(handle);
   if (whence == SEEK_CUR) offset += source->position;
@@ -59,22 +55,10 @@ toff_t tiff_seek(thandle_t handle, toff_t offset, int whence) {
   return source->position = offset;
 }
 
-int tiff_close(thandle_t) {
-  return 0;
-}
-
-toff_t tiff_size(thandle_t handle) {
-  return static_cast<TiffSource*>(handle)->bytes.size();
-}
-
 int tiff_error(TIFF*, void* user, const char*, const char* format, va_list values) {
   auto* source = static_cast<TiffSource*>(user);
   if (source->reason[0] == 0) std::vsnprintf(source->reason, sizeof source->reason, format, values);
   return 1;  // handled: nothing is printed
-}
-
-int tiff_warning(TIFF*, void*, const char*, const char*, va_list) {
-  return 1;
 }
 
 struct CloseTiff {
@@ -87,10 +71,14 @@ std::unique_ptr<TIFF, CloseTiff> open_tiff(TiffSource& source, const DecodeLimit
   const std::unique_ptr<TIFFOpenOptions, CloseTiff> options(TIFFOpenOptionsAlloc());
   if (!options) throw std::bad_alloc();
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), tiff_error, &source);
-  TIFFOpenOptionsSetWarningHandlerExtR(options.get(), tiff_warning, &source);
+  TIFFOpenOptionsSetWarningHandlerExtR(
+      options.get(), [](TIFF*, void*, const char*, const char*, va_list) { return 1; }, &source);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), std::max(kLeast, 2 * kMaxSamples * limits.max_pixels));
-  std::unique_ptr<TIFF, CloseTiff> tiff(TIFFClientOpenExt("picture", "rm", &source, tiff_read, tiff_write, tiff_seek,
-                                                          tiff_close, tiff_size, nullptr, nullptr, options.get()));
+  const auto write = [](thandle_t, void*, tmsize_t) { return tmsize_t{-1}; };
+  const auto close = [](thandle_t) { return 0; };
+  const auto size = [](thandle_t handle) { return toff_t{static_cast<TiffSource*>(handle)->bytes.size()}; };
+  std::unique_ptr<TIFF, CloseTiff> tiff(TIFFClientOpenExt("picture", "rm", &source, tiff_read, write, tiff_seek, close,
+                                                          size, nullptr, nullptr, options.get()));
   if (!tiff) throw source.error();
   return tiff;
 }
