@@ -32,7 +32,9 @@ void leave_process_group(torch::Device device) {
 class Bench : public Command {
  public:
   std::string name() const override { return "bench"; }
-  std::string summary() const override { return "Run the paper's tables, or measure the speed of this machine"; }
+  std::string summary() const override {
+    return "Compare methods on the paper's benchmarks or your own domains, or measure the speed of this machine";
+  }
   std::string example() const override { return "tributary bench digits --methods shot,selective --seeds 3"; }
 
   void declare(CLI::App& app) override {

@@ -75,6 +75,7 @@ struct CommonOptions {
 struct DataOptions {
   std::string root;
   double max_skipped = 0.1;
+  double max_megapixels = 64;
   double memory = 0, gpu_memory = 0, feature_memory = 0;  // GiB
 
   void declare(OptionTable& table);
@@ -82,7 +83,7 @@ struct DataOptions {
   LoadOptions for_preprocessing(const Preprocessing& preprocessing, int64_t threads) const;
 };
 
-// Prints skipped pictures on standard error.
+// Prints skipped files on standard error, the first few of each reason by name. `total` counts all pictures and them.
 void report_skipped(const std::string& command, const std::vector<SkippedPicture>& skipped, int64_t total);
 
 // Whether standard error is a terminal.

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <iostream>
+#include <map>
 
 #include "cli/command.h"
 #include "tributary/base/memory.h"
@@ -52,6 +53,10 @@ void DataOptions::declare(OptionTable& table) {
               "largest share of unreadable pictures to skip; with more, the command fails")
       .alias("max_bad");
   table
+      .number("data", "max_megapixels", &max_megapixels, 0.001, 10000,
+              "pictures with more pixels than this are skipped")
+      .metavar("NUMBER");
+  table
       .number(
           "data", "memory", &memory, 0, 1e6,
           "GiB of decoded pictures to keep in memory; pictures of a larger set are decoded at every use; 0 takes half "
@@ -85,6 +90,7 @@ LoadOptions DataOptions::load_options(int64_t threads) const {
   options.threads = static_cast<int>(threads);
   options.root = root;
   options.max_bad_share = max_skipped;
+  options.max_pixels = static_cast<int64_t>(max_megapixels * 1e6);
   const auto bytes = [](double gibibytes) { return gibibytes > 0 ? static_cast<int64_t>(gibibytes * kGibibyte) : -1; };
   options.memory = bytes(memory);
   options.gpu_memory = bytes(gpu_memory);
@@ -93,9 +99,26 @@ LoadOptions DataOptions::load_options(int64_t threads) const {
 }
 
 void report_skipped(const std::string& command, const std::vector<SkippedPicture>& skipped, int64_t total) {
-  for (size_t i = 0; i < skipped.size(); ++i)
-    std::cerr << fmt::format("tributary {}: skipped {}: {} ({} of {} pictures)\n", command, skipped[i].path,
-                             skipped[i].reason, thousands(static_cast<int64_t>(i) + 1), thousands(total));
+  constexpr int64_t kNamed = 5;       // per reason
+  constexpr size_t kMaxReasons = 20;  // of which pictures are named
+  std::map<std::string, int64_t> by_reason;
+  int64_t count = 0, unnamed = 0;
+  for (const SkippedPicture& picture : skipped) {
+    ++count;
+    const bool known = by_reason.size() < kMaxReasons || by_reason.contains(picture.reason);
+    if (!known || ++by_reason[picture.reason] > kNamed) {
+      ++unnamed;
+      continue;
+    }
+    std::cerr << fmt::format("tributary {}: skipped {}: {} ({} of {} files)\n", command, printable(picture.path, 300),
+                             picture.reason, thousands(count), thousands(total));
+  }
+  if (unnamed == 0) return;
+  std::string reasons;
+  for (const auto& [reason, all] : by_reason)
+    if (all > kNamed) reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", reason, thousands(all));
+  std::cerr << fmt::format("tributary {}: skipped {} more, {} of {} files in all{}\n", command, thousands(unnamed),
+                           thousands(count), thousands(total), reasons.empty() ? "" : " (" + reasons + ")");
 }
 
 bool is_terminal() {

@@ -93,7 +93,7 @@ class Distill : public Command {
     session_.join(options_.device);
     options_.seed = static_cast<uint64_t>(seed_);
     options_.load = data_.load_options(common_.threads);
-    TerminalListener listener(name(), /*quiet=*/!is_terminal());
+    TerminalListener listener(name(), common_.json);
     DistillationRun distillation(options_, run_configuration(table_, common_.threads, session_), session_, listener);
     const std::optional<DistillationRunResult> result = distillation.run();
     if (!result) return;

@@ -63,10 +63,12 @@ class Evaluate : public Command {
     for (int64_t j = 0; j < ensemble.size(); ++j)
       result["sources"].push_back(
           {{"name", ensemble.sources[j].info().name}, {"accuracy", 100 * accuracy_of(logits[j], label)}});
+    for (const SkippedPicture& picture : bad)
+      result["set_aside_pictures"].push_back({{"picture", picture.path}, {"reason", picture.reason}});
     for (const double share : by_class)
       result["class_accuracy"].push_back(std::isnan(share) ? nlohmann::json() : nlohmann::json(100 * share));
     if (common_.json) {
-      std::cout << result.dump(2) << '\n';
+      std::cout << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
       return;
     }
     show(result);

@@ -29,6 +29,9 @@ void Pack::declare(CLI::App& data) {
       .number("", "max_skipped", &options_.max_bad_share, 0, 1,
               "largest share of unreadable pictures to skip; with more, the command fails")
       .alias("max_bad");
+  table_
+      .number("", "max_megapixels", &max_megapixels_, 0.001, 10000, "pictures with more pixels than this are skipped")
+      .metavar("NUMBER");
   table_.integer("", "threads", &threads_, 0, 1024, "CPU threads; 0 takes all cores");
   table_.flag("", "json", &json_, "print the result as JSON").transient();
   table_.add_to(*action_);
@@ -43,10 +46,11 @@ void Pack::run() {
   options_.quality = static_cast<int>(quality_);
   options_.shard_bytes = shard_megabytes_ << 20;
   options_.threads = static_cast<int>(threads_);
+  options_.max_pixels = static_cast<int64_t>(max_megapixels_ * 1e6);
   const PictureSource source = labels_ ? open_labelled(data_path_, root_, {}, options_.threads)
                                        : open_pictures(data_path_, root_, options_.threads);
   const PackedShards packed = pack_pictures(source, data_path_, out_, options_);
-  report_skipped("data", packed.skipped, source.size());
+  report_skipped("data", packed.skipped, source.size() + static_cast<int64_t>(source.skipped.size()));
   if (json_) {
     const nlohmann::json facts = {{"pictures", packed.pictures},
                                   {"set_aside", packed.skipped.size()},

@@ -20,6 +20,7 @@ class Pack {
   PackOptions options_;
   std::string data_path_, out_, root_;
   int64_t quality_ = 90, shard_megabytes_ = 256, threads_ = 0;
+  double max_megapixels_ = 64;
   bool labels_ = false, json_ = false;
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -6,9 +7,11 @@
 #include "tributary/artefacts/run_folder.h"
 #include "tributary/base/error.h"
 #include "tributary/base/text.h"
+#include "tributary/data/match_labels.h"
 #include "tributary/report/figure.h"
 #include "tributary/report/report_page.h"
 #include "tributary/run/models.h"
+#include "tributary/run/predictions.h"
 
 namespace tributary::cli {
 namespace {
@@ -24,7 +27,7 @@ class Report : public Command {
     common_.declare(table_);
     table_
         .text("", "labels", &labels_,
-              "labelled target pictures, to show which predictions are right; the adaptation never sees them")
+              "labels of the target pictures, to show which predictions are right; found by name, or else by content")
         .metavar("DATA");
     table_.text("", "out", &out_, "file to write; report.html or the figure's name in the run's folder if not given")
         .metavar("FILE");
@@ -46,19 +49,18 @@ class Report : public Command {
     const std::string target = target_of_run(run_);
     ReportSubject subject{run_};
     std::optional<ImageSet> images;
-    const bool finished = model_is_there();
-    if (!labels_.empty() || (pictures_ && finished && figure_.empty())) {
+    const bool shows_pictures = pictures_ && figure_.empty() && model_is_there();
+    if (!labels_.empty() || shows_pictures) {
       const Ensemble ensemble = load_models({run_}, "", ImportOptions());
       const LoadOptions load = data_.for_preprocessing(ensemble.preprocessing(), common_.threads);
+      const std::vector<std::string> names = predicted_pictures(run_ + "/predictions.csv");
+      if (shows_pictures) images = target_pictures(target, names, load);
       if (!labels_.empty()) {
-        LabelledImages labelled = load_labelled(labels_, load, ensemble.classes());
-        subject.truth = std::move(labelled.labels);
+        subject.truth = labels_of(target, names, images, load, ensemble.classes());
         subject.truth_name = labels_;
-        if (labels_ == target) images = std::move(labelled.images);
       }
-      if (pictures_ && figure_.empty() && !images) images = load_images(target, load);
     }
-    if (pictures_ && images) subject.pictures = &*images;
+    if (shows_pictures) subject.pictures = &*images;
     if (!figure_.empty()) {
       if (figure_ != "tsne") input_error("--figure {}: there is only tsne", printable(figure_));
       const std::string stem = out_.empty() ? run_ + "/tsne" : out_;
@@ -75,6 +77,36 @@ class Report : public Command {
   }
 
  private:
+  // The pictures that the run adapted to, which have these names.
+  static ImageSet target_pictures(const std::string& target, const std::vector<std::string>& names,
+                                  const LoadOptions& load) {
+    ImageSet images = load_images(target, load);
+    if (images.names == names) return images;
+    const auto [was, is] = std::mismatch(names.begin(), names.end(), images.names.begin(), images.names.end());
+    input_error(
+        "{} no longer holds the pictures of the run ({} now, {} then), first {}; restore them or make the report "
+        "with --no-pictures",
+        target, thousands(images.size()), thousands(static_cast<int64_t>(names.size())),
+        was != names.end() ? *was : *is);
+  }
+
+  // The labels of the target pictures. Loads these into `images` if names do not tell which label is whose.
+  Labels labels_of(const std::string& target, const std::vector<std::string>& names, std::optional<ImageSet>& images,
+                   const LoadOptions& load, const std::vector<std::string>& classes) const {
+    std::vector<SkippedPicture> bad;
+    const LabelledImages labelled = load_labelled(labels_, load, classes, &bad);
+    report_skipped(name(), bad, labelled.images.size() + static_cast<int64_t>(bad.size()));
+    const auto pictures = [&]() -> const ImageSet* {
+      try {
+        if (!images) images = target_pictures(target, names, load);
+        return &*images;
+      } catch (const InputError&) {  // they are gone, but their names may suffice
+        return nullptr;
+      }
+    };
+    return match_labels({target, names, pictures}, labelled, labels_).labels;
+  }
+
   bool model_is_there() const { return std::filesystem::exists(run_ + "/DONE"); }
 
   CommonOptions common_;

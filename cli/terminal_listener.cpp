@@ -8,7 +8,7 @@
 namespace tributary::cli {
 
 TerminalListener::TerminalListener(std::string command, bool quiet)
-    : command_(std::move(command)), progress_(std::cerr, is_terminal(), quiet) {}
+    : command_(std::move(command)), is_terminal_(is_terminal()), progress_(std::cerr, is_terminal_, quiet) {}
 
 void TerminalListener::on_skipped(const std::vector<SkippedPicture>& skipped, int64_t total) {
   report_skipped(command_, skipped, total);
@@ -20,6 +20,7 @@ void TerminalListener::on_resume(int64_t round) {
 
 void TerminalListener::on_memory_retry(int64_t micro_batch) {
   progress_.finish();
+  tenths_ = -1;
   std::cerr << fmt::format("tributary {}: out of GPU memory; retrying with micro-batches of {}\n", command_,
                            micro_batch);
 }
@@ -29,15 +30,23 @@ void TerminalListener::on_warning(const std::string& message) {
 }
 
 void TerminalListener::on_progress(double share, const std::string& title, const std::string& facts) {
-  progress_.update(share, title, facts);
+  if (is_terminal_) {
+    progress_.update(share, title, facts);
+    return;
+  }
+  if (!facts.empty()) last_facts_ = facts;
+  const auto tenths = static_cast<int64_t>(10 * share + 1e-9);
+  if (tenths <= tenths_) return;
+  tenths_ = tenths;
+  progress_.line(fmt::format("{}  {:>3} %{}{}", title, 10 * tenths, last_facts_.empty() ? "" : "  ", last_facts_));
 }
 
 void TerminalListener::on_trained() {
   progress_.finish();
 }
 
-std::unique_ptr<Observer> TerminalListener::make_observer() {
-  return std::make_unique<ProgressObserver>(progress_);
+std::unique_ptr<Observer> TerminalListener::make_observer(const AccuracyObserver* accuracy) {
+  return std::make_unique<ProgressObserver>(progress_, accuracy);
 }
 
 }  // namespace tributary::cli

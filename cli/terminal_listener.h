@@ -1,4 +1,5 @@
-// Prints the progress and messages of a run on standard error.
+// Prints the progress and messages of a run on standard error. Without a terminal, a line for every tenth of a training
+// replaces the bar.
 #pragma once
 
 #include <string>
@@ -19,11 +20,14 @@ class TerminalListener : public RunListener {
   void on_warning(const std::string& message) override;
   void on_progress(double share, const std::string& title, const std::string& facts) override;
   void on_trained() override;
-  std::unique_ptr<Observer> make_observer() override;
+  std::unique_ptr<Observer> make_observer(const AccuracyObserver* accuracy) override;
 
  private:
   std::string command_;
+  bool is_terminal_;
   Progress progress_;
+  int64_t tenths_ = -1;     // of the training, in the last line of progress without a terminal
+  std::string last_facts_;  // that were not empty
 };
 
 }  // namespace tributary::cli

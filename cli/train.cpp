@@ -67,7 +67,7 @@ class Train : public Command {
     session_.join(options_.device);
     options_.seed = static_cast<uint64_t>(seed_);
     options_.load = data_.load_options(common_.threads);
-    TerminalListener listener(name(), /*quiet=*/!is_terminal());
+    TerminalListener listener(name(), common_.json);
     SourceTrainingRun training(options_, run_configuration(table_, common_.threads, session_), session_, listener);
     if (const std::optional<SourceTrainingRunResult> result = training.run()) show(*result);
   }

@@ -28,8 +28,15 @@ TEST(RunSummary, FormatsTheSummary) {
             "25,000 pictures, 2 rounds, 33 s\n"
             "model        runs/svhn/model.safetensors\n"
             "predictions  runs/svhn/predictions.csv\n");
-  summary["accuracy"]["last"] = 93.06;
-  EXPECT_THAT(run_summary_text(summary), HasSubstr("accuracy     93.1 % in the last round\ntrusted"));
+  summary["accuracy"] = {{"last", 93.06}, {"rounds", {87.5, 90.1, 93.06}}};
+  EXPECT_THAT(run_summary_text(summary), HasSubstr("accuracy     87.5 → 93.1 % in the last round\ntrusted"));
+  EXPECT_THAT(run_summary_text(summary), Not(HasSubstr("WARNING")));
+  summary["accuracy"]["rounds"][0] = 93.08;
+  EXPECT_THAT(run_summary_text(summary), Not(HasSubstr("WARNING"))) << "less than is shown";
+  summary["accuracy"]["rounds"][0] = 95.56;
+  EXPECT_THAT(run_summary_text(summary),
+              testing::EndsWith("\n\nWARNING      the adaptation lowered the accuracy by 2.5 points; try --keep "
+                                "label-free, or use the sources as they are\n"));
   summary["set_aside"] = 0;
   EXPECT_THAT(run_summary_text(summary), HasSubstr("\n25,000 pictures, 2 rounds, 33 s\n"));
   summary["set_aside"] = 1203;
@@ -39,22 +46,24 @@ TEST(RunSummary, FormatsTheSummary) {
 }
 
 TEST(RunSummary, NamesTheKeptRoundIfItIsNotTheLast) {
-  nlohmann::json summary = {{"pictures", 4},
-                            {"rounds", 6},
-                            {"sources", nlohmann::json::array()},
-                            {"changed_share", 0},
-                            {"seconds", 1},
-                            {"model", "m"},
-                            {"predictions", "p"},
-                            {"accuracy", {{"last", 45.0}, {"kept", {{"round", 1}, {"accuracy", 97.1}}}}},
-                            {"kept", {{"round", 1}, {"reason", "round 3 was rejected: it is worse"}}},
-                            {"stopped", {{"round", 3}, {"reason", "the last two rounds were rejected"}}}};
+  nlohmann::json summary = {
+      {"pictures", 4},
+      {"rounds", 6},
+      {"sources", nlohmann::json::array()},
+      {"changed_share", 0},
+      {"seconds", 1},
+      {"model", "m"},
+      {"predictions", "p"},
+      {"accuracy",
+       {{"last", 45.0}, {"rounds", {95.0, 97.1, 80.0, 45.0}}, {"kept", {{"round", 1}, {"accuracy", 97.1}}}}},
+      {"kept", {{"round", 1}, {"reason", "round 3 was rejected: it is worse"}}},
+      {"stopped", {{"round", 3}, {"reason", "the last two rounds were rejected"}}}};
   const std::string text = run_summary_text(summary);
-  EXPECT_THAT(text, HasSubstr("accuracy     97.1 % in round 1, which was kept; 45.0 % in the last round\n"));
+  EXPECT_THAT(text, HasSubstr("accuracy     95.0 → 97.1 % in round 1, which was kept; 45.0 % in the last round\n"));
   EXPECT_THAT(text, HasSubstr("\nkept         round 1: round 3 was rejected: it is worse\n"
                               "stopped      after round 3: the last two rounds were rejected\nmodel"));
   summary["kept"]["round"] = 3;
-  EXPECT_THAT(run_summary_text(summary), HasSubstr("accuracy     45.0 % in the last round\n"));
+  EXPECT_THAT(run_summary_text(summary), HasSubstr("accuracy     95.0 → 45.0 % in the last round\n"));
   EXPECT_THAT(run_summary_text(summary), Not(HasSubstr("\nkept")));
 }
 

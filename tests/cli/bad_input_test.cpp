@@ -198,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(
              "contains files that are not a run"},
         Case{"RunFolderHasAnotherRun", "adapt " GOOD " " DIGITS " --run unfinished", "holds another run"},
         Case{"OracleLabelsOfWrongLength", "adapt " GOOD " " DIGITS " --oracle-labels digits/signs/test-images.idx",
-             "20 labels for 40 pictures"},
+             "has no label for 40 of the 40 pictures"},
         Case{"EvaluateWrongNumberOfClassFolders", "evaluate good.safetensors --data three", "3 class folders"},
         Case{"EvaluateLabelTooLarge", "evaluate good.safetensors --data list-large-label.txt", "list-large-label.txt"},
         Case{"EvaluateUnlabelled", "evaluate good.safetensors --data unlabelled/lonely-images.idx", "lonely"},
@@ -212,6 +212,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"TrainOneClass", "train --data one-class --architecture lenet --out x.safetensors",
              "only the class 'only'"},
         Case{"TrainEmptyFolder", "train --data empty --architecture lenet --out x.safetensors", "empty"},
+        Case{"TrainFolderOfIdxFiles", "train --data digits/postal --architecture lenet --out x.safetensors",
+             "digits/postal has no class folders but test-images.idx, train-images.idx; name the file, as in "
+             "digits/postal/train-images.idx"},
+        Case{"TrainFolderOfDomains", "train --data digits --architecture lenet --out x.safetensors",
+             "digits/handwriting holds no pictures but test-images.idx, train-images.idx; name the file"},
+        Case{"TargetFolderOfIdxFiles", "adapt " GOOD " --target digits/postal --run x",
+             "digits/postal holds no pictures but test-images.idx, train-images.idx; name the file, as in "
+             "digits/postal/train-images.idx"},
         Case{"TrainUnknownArchitecture", "train --data three --architecture alexnet --out x.safetensors", "alexnet"},
         Case{"TrainWithoutOut", "train --data three", "--out"},
         Case{"TrainUnwritable", "train --data three --architecture lenet --out file/x.safetensors", "file"},

@@ -1,7 +1,7 @@
 """Writes the input files of the documentation pages: deployment_checkpoints.py FOLDER
 
-Three torchvision classifiers with random weights in three variants of torch.save, class names, a folder of JPEG files
-and a few of them in class folders.
+Three torchvision classifiers with random weights in three variants of torch.save, class names, a folder of JPEG files,
+one of them rotated by EXIF, and a few in class folders.
 """
 import os
 import sys
@@ -23,11 +23,13 @@ def network(name, seed):
     return net
 
 
-def picture(path, seed, size):
+def picture(path, seed, size, orientation=1):
     random = numpy.random.RandomState(seed)
     coarse = random.randint(0, 256, (6, 8, 3)).astype(numpy.uint8)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    Image.fromarray(coarse).resize(size, Image.BICUBIC).save(path, quality=90)
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    Image.fromarray(coarse).resize(size, Image.BICUBIC).save(path, quality=90, exif=exif.tobytes())
 
 
 def main(folder):
@@ -39,7 +41,7 @@ def main(folder):
     with open("classes.txt", "w") as file:
         file.write("\n".join(CLASSES) + "\n")
     for i in range(14):
-        picture(f"photos/{i:02}.jpg", i, [(96, 80), (73, 73), (60, 130), (200, 150)][i % 4])
+        picture(f"photos/{i:02}.jpg", i, [(96, 80), (73, 73), (60, 130), (200, 150)][i % 4], 6 if i == 3 else 1)
     for i in range(8):
         picture(f"labelled/{CLASSES[i % 4]}/{i}.jpg", 100 + i, (80, 80))
 

@@ -154,9 +154,10 @@ TEST_F(Deployment, BringYourOwnModel) {
               HasSubstr("path,class,confidence,agreement,mobilenet,hospital-a,error"));
   // The exported module, with the code of both sources, predicts the same as the mixture.
   folder_->write("predict.py",
-                 "import numpy, sys, torch\nfrom PIL import Image\nmodel = torch.jit.load('mixed.pt')\n"
+                 "import numpy, sys, torch\nfrom PIL import Image, ImageOps\nmodel = torch.jit.load('mixed.pt')\n"
                  "for path in sys.argv[1:]:\n"
-                 "    picture = Image.open(path).convert('RGB').resize((73, 73), Image.BILINEAR).crop((4, 4, 68, 68))\n"
+                 "    picture = ImageOps.exif_transpose(Image.open(path)).convert('RGB')\n"
+                 "    picture = picture.resize((73, 73), Image.BILINEAR).crop((4, 4, 68, 68))\n"
                  "    confidence, best = model(torch.from_numpy(numpy.array(picture))[None])[0].max(0)\n"
                  "    print(path, model.classes[best], float(confidence), sep=',')\n");
   expect_same(predictions_in(file_text(*folder_ / "mixed.csv")),

@@ -28,9 +28,10 @@ class Journey : public ::testing::Test {
   static void SetUpTestSuite() {
     folder_ = new TempDir;
     expect_success("data make digits digits --pictures 200 --test-pictures 100");
-    expect_success(
-        "train --data digits/handwriting/train-images.idx --validation digits/handwriting/test-images.idx "
-        "--architecture lenet --epochs 6 --out handwriting.safetensors --threads 2");
+    trained_ = expect_success(
+                   "train --data digits/handwriting/train-images.idx --validation digits/handwriting/test-images.idx "
+                   "--architecture lenet --epochs 6 --out handwriting.safetensors --threads 2")
+                   .err;
     expect_success(
         "train --data digits/signs/train-images.idx --architecture dtn --epochs 2 --out signs.safetensors "
         "--threads 2");
@@ -47,11 +48,19 @@ class Journey : public ::testing::Test {
   static std::string path(const std::string& name) { return *folder_ / name; }
 
   static TempDir* folder_;
+  static std::string trained_;  // the messages of the first training
 };
 
 TempDir* Journey::folder_ = nullptr;
+std::string Journey::trained_;
 
 const char* const kSources = " --source handwriting.safetensors --source signs.safetensors";
+
+TEST_F(Journey, TrainingShowsItsProgressWithoutATerminal) {
+  EXPECT_THAT(trained_, HasSubstr("train handwriting   50 %  validation "));
+  EXPECT_THAT(trained_, HasSubstr("train handwriting  100 %  validation "));
+  EXPECT_LE(std::count(trained_.begin(), trained_.end(), '\n'), 11) << trained_;
+}
 
 TEST_F(Journey, AdaptsTwoSourcesToUnlabelledPictures) {
   const Outcome adapted =
@@ -171,6 +180,9 @@ TEST_F(Journey, CollapsedAdaptationWarnsAndKeepsBothModels) {
                                       "--test digits/postal/train-images.idx");
   EXPECT_THAT(kept.out, HasSubstr("\nkept         round 0: round 2 was rejected: "));
   EXPECT_THAT(kept.out, HasSubstr("% in round 0, which was kept; "));
+  EXPECT_THAT(kept.out, HasSubstr(fmt::format("accuracy     {0:.1f} → {0:.1f} % in",
+                                              tested.at("accuracy").at("rounds")[0].get<double>())));
+  EXPECT_THAT(kept.err, HasSubstr("  changed  accuracy  pictures/s "));
   EXPECT_THAT(kept.out, ::testing::Not(HasSubstr("WARNING")));
   EXPECT_DOUBLE_EQ(accuracy("runs/kept"), tested.at("accuracy").at("rounds")[0]);
   EXPECT_THAT(file_text(path("runs/kept/report.html")), HasSubstr("Predictions are those of round 0, which was kept"));

@@ -74,9 +74,8 @@ TEST_F(ShardsJourney, PackingReportsSkippedPictures) {
   expect_success("data make digits digits --pictures 20 --test-pictures 10 --format png");
   folder_.write("digits/postal/train/0/zzz.png", "no picture");
   const Outcome packed = expect_success("data pack --data digits/postal/train --out out --size 16 --quality 80");
-  EXPECT_THAT(packed.err,
-              HasSubstr("tributary data: skipped digits/postal/train/0/zzz.png: not a JPEG, PNG or WebP file (1 of 21 "
-                        "pictures)\n"));
+  EXPECT_THAT(packed.err, HasSubstr("tributary data: skipped digits/postal/train/0/zzz.png: not a JPEG, PNG, WebP, "
+                                    "TIFF, BMP or GIF file (1 of 21 files)\n"));
   EXPECT_THAT(packed.out, HasSubstr("out: 20 pictures in 1 shard"));
   EXPECT_TRUE(fs::exists(folder_ / "out/out-000000.tar"));
 }

@@ -115,7 +115,52 @@ TEST(LoadImages, FollowsLinksWithoutCycles) {
   std::filesystem::create_directory_symlink(elsewhere.path(), dir / "linked");
   std::filesystem::create_directory_symlink(dir.path(), dir / "a/cycle");
   std::filesystem::create_symlink(dir / "nowhere", dir / "dangling.png");
-  EXPECT_EQ(load_images(dir.path(), small()).names, below(dir, {"a/y.png", "linked/x.png"}));
+  LoadOptions lenient = small();
+  lenient.max_bad_share = 1;
+  std::vector<SkippedPicture> bad;
+  EXPECT_EQ(load_images(dir.path(), lenient, &bad).names, below(dir, {"a/y.png", "linked/x.png"}));
+  ASSERT_EQ(bad.size(), 1u);
+  EXPECT_EQ(bad[0].path, dir / "dangling.png");
+  EXPECT_EQ(bad[0].reason, "a dangling link");
+}
+
+TEST(LoadImages, NamesFilesThatAreNotRead) {
+  const TempDir dir;
+  for (int i = 10; i < 30; ++i) dir.write(fmt::format("mug/{}.png", i), png_of(i));
+  for (const char* document : {"README", "mug/10.json", "mug/Thumbs.db", "labels.csv", ".DS_Store", "mug/.hidden.heic"})
+    dir.write(document, "not a picture");
+  for (const char* other : {"mug/a.HEIC", "clip.MOV", "mug/IMG_0001", "mug/odd.xyz"}) dir.write(other, "data");
+  std::filesystem::create_symlink(dir / "nowhere", dir / "mug/link.jpg");
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"clip.MOV", "a video"},
+      {"mug/IMG_0001", "a name without ending; rename it if it is a picture"},
+      {"mug/a.HEIC", ".heic pictures cannot be read; convert them to JPEG or PNG"},
+      {"mug/link.jpg", "a dangling link"},
+      {"mug/odd.xyz", ".xyz is not the ending of a known picture format"}};
+  const auto check = [&](const std::vector<SkippedPicture>& bad, const char* what) {
+    ASSERT_EQ(bad.size(), expected.size()) << what;
+    for (size_t i = 0; i < bad.size(); ++i) {
+      EXPECT_EQ(bad[i].path, dir / expected[i].first) << what;
+      EXPECT_EQ(bad[i].reason, expected[i].second) << what;
+    }
+  };
+  std::vector<SkippedPicture> bad;
+  EXPECT_EQ(load_images(dir.path(), small(), &bad).size(), 20);
+  check(bad, "unlabelled");
+  bad.clear();
+  EXPECT_EQ(load_labelled(dir.path(), small(), {}, &bad).images.size(), 20);
+  check(bad, "class folders");
+
+  // Two of 22 pictures are unreadable; videos and unknown files are no pictures.
+  LoadOptions strict = small();
+  strict.max_bad_share = 0.09;
+  expect_rejected([&] { load_images(dir.path(), strict); },
+                  {"2 of 22 pictures", "or raise --max-skipped, first " + (dir / "mug/a.HEIC"), ".heic pictures"});
+  const TempDir phone;
+  phone.write("1.heic", "data");
+  expect_rejected([&] { load_images(phone.path(), small()); },
+                  {"holds no pictures (JPEG, PNG, WebP, TIFF, BMP or GIF) but 1 other file, first ", "1.heic (.heic "});
+  expect_rejected([&] { load_images(phone / "1.heic", small()); }, {"1.heic: .heic pictures cannot be read; convert"});
 }
 
 TEST(LoadImages, SkipsUnreadablePictures) {
@@ -131,7 +176,7 @@ TEST(LoadImages, SkipsUnreadablePictures) {
   EXPECT_EQ(bad[0].path, dir / "00.jpg");
   EXPECT_EQ(bad[0].reason, "truncated JPEG");
   EXPECT_EQ(bad[1].path, dir / "15.png");
-  EXPECT_EQ(bad[1].reason, "not a JPEG, PNG or WebP file");
+  EXPECT_EQ(bad[1].reason, "not a JPEG, PNG, WebP, TIFF, BMP or GIF file");
   ASSERT_EQ(set.size(), 19);
   ASSERT_EQ(static_cast<int64_t>(set.pixels.size()), 19 * set.picture_bytes());
   for (int64_t i = 0; i < 19; ++i)
@@ -158,8 +203,8 @@ TEST(LoadImages, RejectsSetsWithoutReadablePictures) {
   LoadOptions lenient = small();
   lenient.max_bad_share = 1;
   const std::string bad = dir.write("1.png", "x");
-  expect_rejected([&] { load_images(bad, lenient); }, {bad, "not a JPEG, PNG or WebP file"});
-  expect_rejected([&] { load_images(dir.path(), lenient); }, {bad, "not a JPEG, PNG or WebP file"});
+  expect_rejected([&] { load_images(bad, lenient); }, {bad, "not a JPEG, PNG, WebP, TIFF, BMP or GIF file"});
+  expect_rejected([&] { load_images(dir.path(), lenient); }, {bad, "not a JPEG, PNG, WebP, TIFF, BMP or GIF file"});
   dir.write("2.png", "x");
   expect_rejected([&] { load_images(dir.path(), lenient); }, {dir.path(), "none of the 2", bad});
 }
@@ -168,7 +213,8 @@ TEST(LoadImages, SkipsPicturesAboveThePixelLimit) {
   const TempDir dir;
   LoadOptions options = small();
   options.max_pixels = 20;
-  expect_rejected([&] { load_images(dir.write("x.png", png_of(1)), options); }, {dir / "x.png", "limit of 20"});
+  expect_rejected([&] { load_images(dir.write("x.png", png_of(1)), options); },
+                  {dir / "x.png", "limit of 2e-05 megapixels (--max-megapixels)"});
 }
 
 TEST(LoadImages, RejectsInvalidPaths) {

@@ -100,6 +100,19 @@ TEST(Pack, CopiesFilesThatNeedNoResizing) {
   EXPECT_EQ(index.read(1), encode_jpeg(expected, 90));
 }
 
+TEST(Pack, CopiesOtherFormatsAndNamesWhatItSkips) {
+  const TempDir dir;
+  const Picture picture = test::sample_picture(12, 12);
+  dir.write("in/a.bmp", test::encode_bmp(picture));
+  dir.write("in/clip.mp4", "data");
+  const PackedShards packed = pack(dir, dir / "out", {});
+  ASSERT_EQ(packed.skipped.size(), 1u);
+  EXPECT_EQ(packed.skipped[0].path, dir / "in/clip.mp4");
+  const ImageSet set = load_images(dir / "out", twelve_by_twelve());
+  EXPECT_EQ(fs::path(set.names[0]).filename(), "00000000-a.bmp");
+  EXPECT_EQ(set.pixels, picture.rgb);
+}
+
 TEST(Pack, PreservesThePixelsOfModelsThatKeepTheAspect) {
   const TempDir dir;
   write_pictures(dir);

@@ -187,6 +187,9 @@ TEST(ExportCard, DescribesClassesAndPreprocessing) {
   EXPECT_EQ(card.at("resize"), 32);
   EXPECT_EQ(card.at("aspect"), "stretch");
   EXPECT_EQ(card.at("sources")[0].at("architecture"), "lenet");
+  const Normalisation& normalisation = ensemble.sources[0].info().normalisation;
+  EXPECT_EQ(card.at("sources")[0].at("mean"), nlohmann::json(normalisation.mean));
+  EXPECT_EQ(card.at("sources")[0].at("deviation"), nlohmann::json(normalisation.deviation));
 }
 
 TEST(FoldedHead, EqualsBottleneckBatchNormAndClassifier) {

@@ -45,8 +45,15 @@ const Tensor kTruth = test::indices({0, 0, 1, 1, 0, 0});
 TEST(ReportRounds, ComparePseudoLabelsOfThePreviousRoundWithTheTruth) {
   const History history = small_history();
   const std::vector<nlohmann::json> metrics = {
-      {{"round", 0}, {"seconds", 1.5}, {"weights", {0.5, 0.5}}, {"entropy", 0.3}},
-      {{"round", 1}, {"confident", 4}, {"cross_entropy", {0.1, 0.2}}, {"adversarial", 0.7}, {"training_seconds", 2.0}},
+      {{"round", 0}, {"seconds", 1.5}, {"weights", {0.5, 0.5}}, {"entropy", 0.3}, {"initial_confident", 3}},
+      {{"round", 1},
+       {"confident", 4},
+       {"weights", {0.4, 0.6}},
+       {"cross_entropy", {0.1, 0.2}},
+       {"adversarial", 0.7},
+       {"training_seconds", 2.0},
+       {"waiting_seconds", 0.1},
+       {"gpu_peak_bytes", 1000}},
       {{"round", 2}, {"confident", 5}}};
   const nlohmann::json rounds = report_rounds({history, kTruth}, metrics);
   ASSERT_EQ(rounds.size(), 3u);
@@ -60,6 +67,8 @@ TEST(ReportRounds, ComparePseudoLabelsOfThePreviousRoundWithTheTruth) {
   EXPECT_EQ(rounds[2]["changed"], 2);
   EXPECT_TRUE(rounds[0]["changed"].is_null());
   EXPECT_EQ(rounds[1]["losses"], (nlohmann::json{{"cross_entropy", {0.1, 0.2}}, {"adversarial", {0.7}}}));
+  EXPECT_EQ(rounds[0]["confident"], 3) << "as on the terminal";
+  EXPECT_EQ(rounds[1]["confident"], 4);
   EXPECT_EQ(rounds[1]["phases"]["training"], 2.0);
   EXPECT_TRUE(report_rounds({history, Tensor()}, metrics)[1]["accuracy"].is_null());
 }

@@ -48,7 +48,7 @@ struct RecordingListener : RunListener {
   void on_warning(const std::string& message) override { warnings.push_back(message); }
   void on_progress(double, const std::string&, const std::string&) override { ++progress; }
   void on_trained() override { ++trained; }
-  std::unique_ptr<Observer> make_observer() override {
+  std::unique_ptr<Observer> make_observer(const AccuracyObserver*) override {
     struct Calling : Observer {
       explicit Calling(const std::function<void(const RoundEvent&)>& call) : call_(call) {}
       void on_round(const RoundEvent& event) override {

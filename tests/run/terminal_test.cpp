@@ -68,6 +68,13 @@ TEST(RoundTable, AddsOneLinePerRound) {
               ElementsAre("    1          3   75.0 %   1.25  -1.50   0.50   25.0 %       3,000  4 m 10 s"));
 }
 
+TEST(RoundTable, ShowsTheAccuracyIfThereAreLabels) {
+  RoundTable table;
+  EXPECT_THAT(table.add(start(), 0.6125),
+              ElementsAre("round  confident    share     CE     IM  align  changed  accuracy  pictures/s      time",
+                          "    0          2   50.0 %                                  61.3 %                   3 s"));
+}
+
 TEST(RoundTable, ShowsTheLossesOfOtherMethods) {
   RoundTable table;
   RoundEvent event = start();

@@ -1,4 +1,4 @@
-// Generates pictures from a seed and encodes them as JPEG or PNG.
+// Generates pictures from a seed and encodes them as JPEG, PNG, BMP or TIFF.
 #pragma once
 
 #include <png.h>
@@ -18,6 +18,7 @@
 // jpeglib.h needs FILE declared before it.
 #include <jpeglib.h>
 
+#include "tributary/base/little_endian.h"
 #include "tributary/base/random.h"
 #include "tributary/data/image/picture.h"
 #include "tributary/data/image_set.h"
@@ -129,6 +130,42 @@ inline std::vector<uint8_t> encode_png(const Picture& picture, bool interlaced =
   }
   png_write_end(png, nullptr);
   png_destroy_write_struct(&png, &info);
+  return bytes;
+}
+
+// 24 bits, uncompressed.
+inline std::vector<uint8_t> encode_bmp(const Picture& picture) {
+  const auto side = [](int length) { return little_endian(static_cast<uint64_t>(length), 4); };
+  const std::string header = "BM" + little_endian(0, 8) + little_endian(54, 4) + little_endian(40, 4) +
+                             side(picture.width) + side(picture.height) + little_endian(1, 2) + little_endian(24, 2) +
+                             little_endian(0, 24);
+  std::vector<uint8_t> bytes(header.begin(), header.end());
+  for (int y = picture.height - 1; y >= 0; --y) {
+    const uint8_t* rgb = picture.rgb.data() + picture.row_bytes() * y;
+    for (int x = 0; x < picture.width; ++x, rgb += 3) bytes.insert(bytes.end(), {rgb[2], rgb[1], rgb[0]});
+    while ((bytes.size() - header.size()) % 4 != 0) bytes.push_back(0);
+  }
+  return bytes;
+}
+
+// RGB, 8 bits, uncompressed.
+inline std::vector<uint8_t> encode_tiff(const Picture& picture) {
+  const std::vector<std::pair<int, size_t>> entries = {{256, picture.width},
+                                                       {257, picture.height},
+                                                       {258, 8},
+                                                       {259, 1},
+                                                       {262, 2},
+                                                       {273, 8 + 2 + 9 * 12 + 4},
+                                                       {277, 3},
+                                                       {278, picture.height},
+                                                       {279, picture.rgb.size()}};
+  std::string header = "II" + little_endian(42, 2) + little_endian(8, 4) + little_endian(entries.size(), 2);
+  for (const auto& [tag, value] : entries)
+    header += little_endian(static_cast<uint64_t>(tag), 2) + little_endian(4, 2) + little_endian(1, 4) +
+              little_endian(value, 4);
+  header += little_endian(0, 4);
+  std::vector<uint8_t> bytes(header.begin(), header.end());
+  bytes.insert(bytes.end(), picture.rgb.begin(), picture.rgb.end());
   return bytes;
 }
 

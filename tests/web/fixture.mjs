@@ -38,6 +38,16 @@ function otherMethod() {
   return data;
 }
 
+/** Target without labels, accuracy on held-out pictures only, one source. */
+function heldOut() {
+  const data = runData({labels: false, pictures: 200, rounds: 3, sources: ['postal'], points: 0, gallery: 0, seed: 5});
+  Object.assign(data, {method: 'source-ens', title: 'Source-ens', test: 'street/test'});
+  data.rounds.forEach((round, index) => {
+    round.test_accuracy = 0.5 + 0.1 * index;
+  });
+  return data;
+}
+
 /** Every text that comes from a file or a user is hostile. */
 function hostile() {
   const data = runData({
@@ -164,6 +174,7 @@ export const FIXTURES = {
   full: () => runData({points: 300, maps: 3, full: true, seed: 13}),
   large: () => runData({pictures: 25000, rounds: 20, points: 5000, maps: 5, full: true, gallery: 60}),
   other: otherMethod,
+  heldOut,
   hostile,
   unfinished,
   bare,

@@ -45,6 +45,22 @@ readerTests('the layout', ({look}) => {
       ));
   }
 
+  for (const name of ['labels', 'unlabelled', 'many']) {
+    test(`${name}: the largest cells off the diagonal are shown with all columns`, () =>
+      look(
+        name,
+        async (page) =>
+          assert.equal(
+            await page.evaluate(() => {
+              const box = document.querySelector('.pairs .scroll');
+              return box.scrollWidth - box.clientWidth;
+            }),
+            0,
+          ),
+        {width: 1400, height: 900},
+      ));
+  }
+
   test('the theme follows the system until the reader chooses', async () => {
     const groundIs = (page, colour) =>
       page.waitForFunction((wanted) => getComputedStyle(document.body).backgroundColor === wanted, colour);

@@ -22,6 +22,15 @@ readerTests('texts', ({look, write, visit}) => {
       assert.doesNotMatch(text, /undefined|NaN|null/);
       assert.equal(await page.locator('#accuracy, #pseudo-labels').count(), 0);
     });
+    await look('heldOut', async (page) => {
+      const text = await page.locator('main').textContent();
+      assert.match(text, /Accuracy is measured on held-out pictures, street\/test; the labels of the target are unknown\./);
+      assert.match(text, /Accuracy on held-out pictures50\.0\s% → 80\.0\s%/);
+      assert.doesNotMatch(text, /no accuracy|undefined|NaN|null/);
+      assert.match(await page.locator('#accuracy .legend').textContent(), /held-out pictures/);
+      assert.match(text, /1 model adapted to 200 unlabelled pictures/);
+      assert.equal(await page.locator('.eyebrow').textContent(), 'Source-ens');
+    });
     await look('other', async (page) => {
       const text = await page.locator('main').textContent();
       for (const sentence of [

@@ -78,7 +78,7 @@ void RunFolder::add_metrics(const nlohmann::json& object) {
 }
 
 void RunFolder::add_summary(const nlohmann::json& summary) {
-  write_file_atomically(file("summary.json"), summary.dump(2) + "\n");
+  write_file_atomically(file("summary.json"), summary.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 void RunFolder::finish() {

@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxSources = 6;
+constexpr double kSmallestFall = 0.05;  // of the accuracy, in points: what one decimal shows
 
 // The sources in decreasing order of weight.
 std::string trusted_text(json sources) {
@@ -32,6 +33,12 @@ std::string trusted_text(json sources) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+// The accuracy of the result, in percent.
+double accuracy_after(const json& accuracy) {
+  return accuracy.contains("kept") ? accuracy.at("kept").at("accuracy").get<double>()
+                                   : accuracy.at("last").get<double>();
+}
+
 }  // namespace
 
 std::string run_summary_text(const json& summary) {
@@ -46,9 +53,10 @@ std::string run_summary_text(const json& summary) {
   if (summary.contains("accuracy")) {
     const json& accuracy = summary.at("accuracy");
     const auto last = fmt::format("{:.1f} % in the last round", accuracy.at("last").get<double>());
-    line("accuracy", kept == done ? last
-                                  : fmt::format("{:.1f} % in round {}, which was kept; {}",
-                                                accuracy.at("kept").at("accuracy").get<double>(), kept, last));
+    line("accuracy", fmt::format("{:.1f} → {}", accuracy.at("rounds")[0].get<double>(),
+                                 kept == done ? last
+                                              : fmt::format("{:.1f} % in round {}, which was kept; {}",
+                                                            accuracy_after(accuracy), kept, last)));
   }
   line("trusted", trusted_text(summary.at("sources")));
   const auto confident = summary.value("confident_rounds", std::vector<double>());
@@ -67,6 +75,16 @@ std::string run_summary_text(const json& summary) {
     line("stopped", fmt::format("after round {}: {}", done, summary.at("stopped").at("reason").get<std::string>()));
   line("model", summary.at("model").get<std::string>());
   line("predictions", summary.at("predictions").get<std::string>());
+  if (summary.contains("accuracy")) {
+    const double fall = summary.at("accuracy").at("rounds")[0].get<double>() - accuracy_after(summary.at("accuracy"));
+    if (fall >= kSmallestFall) {
+      text += "\n";
+      line("WARNING",
+           fmt::format("the adaptation lowered the accuracy by {:.1f} points; try --keep label-free, or use the "
+                       "sources as they are",
+                       fall));
+    }
+  }
   if (summary.contains("collapse")) {
     const json& collapse = summary.at("collapse");
     text += "\n";

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
@@ -37,24 +38,21 @@ bool is_folder(const fs::path& path) {
 }
 
 // Adds the pictures in `folder` and its subfolders. Follows links to folders, except for cycles.
-void add_pictures(const fs::path& folder, int64_t label, std::vector<fs::path>& open_folders,
-                  std::vector<ListedPicture>& pictures) {
+void add_pictures(const fs::path& folder, int64_t label, std::vector<fs::path>& open_folders, Listing& listing) {
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);
   if (error || std::find(open_folders.begin(), open_folders.end(), real) != open_folders.end()) return;
   open_folders.push_back(real);
   for (const fs::path& entry : sorted_entries(folder)) {
     if (is_folder(entry)) {
-      add_pictures(entry, label, open_folders, pictures);
+      add_pictures(entry, label, open_folders, listing);
     } else if (looks_like_picture_name(entry.string()) && is_regular_file_at(entry)) {
-      pictures.push_back({entry.string(), entry.string(), label});
+      listing.pictures.push_back({entry.string(), entry.string(), label});
+    } else if (auto skipped = skipped_file(entry.string())) {
+      listing.skipped.push_back(std::move(*skipped));
     }
   }
   open_folders.pop_back();
-}
-
-std::string count_of(size_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 // The first few names, for error messages.
@@ -65,6 +63,34 @@ std::string some_of(const std::vector<std::string>& names) {
       fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
   if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
   return text;
+}
+
+// Throws an InputError if the folder holds IDX, .mat or USPS files: each of them is a data set of its own.
+void refuse_packed_files(const std::string& folder, const char* problem) {
+  std::vector<std::string> names;
+  for (const fs::path& entry : sorted_entries(folder)) {
+    const std::string name = entry.filename().string();
+    if (name.find("labels") == std::string::npos && is_regular_file_at(entry) && is_packed_file(entry.string()))
+      names.push_back(name);
+  }
+  if (names.empty()) return;
+  const auto training = std::find_if(names.begin(), names.end(),
+                                     [](const std::string& name) { return name.find("train") != std::string::npos; });
+  input_error("{} {} but {}; name the file, as in {}", folder, problem, some_of(names),
+              (fs::path(folder) / (training != names.end() ? *training : names.front())).string());
+}
+
+// "holds no pictures ...", with the first file that was skipped.
+std::string no_pictures(const std::string& folder, const std::vector<SkippedPicture>& skipped) {
+  std::string message = fmt::format("{} holds no pictures ({})", folder, kPictureFormats);
+  if (!skipped.empty())
+    message += fmt::format(" but {} other {}, first {} ({})", skipped.size(), skipped.size() == 1 ? "file" : "files",
+                           skipped[0].path, skipped[0].reason);
+  return message;
+}
+
+std::string count_of(size_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 std::vector<std::string> without(std::vector<std::string> names, std::vector<std::string> others) {
@@ -93,6 +119,8 @@ PathKind kind_of_path(const std::string& path) {
   file.read(start.data(), start.size());
   const std::span<const char> bytes(start.data(), static_cast<size_t>(file.gcount()));
   if (looks_like_picture({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()})) return PathKind::kPicture;
+  if (const auto skipped = skipped_by_name(path); skipped && skipped->is_picture)
+    input_error("{}: {}", path, skipped->reason);
   if (std::find(bytes.begin(), bytes.end(), '\0') != bytes.end())
     input_error("{} is not a picture, an IDX, .mat or tar file or a list of pictures; name one of these or a folder",
                 path);
@@ -102,24 +130,31 @@ PathKind kind_of_path(const std::string& path) {
 Listing list_folder(const std::string& folder) {
   Listing listing;
   std::vector<fs::path> open_folders;
-  add_pictures(folder, -1, open_folders, listing.pictures);
-  if (listing.pictures.empty())
-    input_error("{} holds no pictures (.jpg, .jpeg, .png or .webp); name a folder that does", folder);
+  add_pictures(folder, -1, open_folders, listing);
+  if (listing.pictures.empty()) {
+    refuse_packed_files(folder, "holds no pictures");
+    input_error("{}; name a folder that does", no_pictures(folder, listing.skipped));
+  }
   return listing;
 }
 
 Listing list_class_folders(const std::string& folder, const std::vector<std::string>& expected) {
+  Listing listing;
   std::vector<fs::path> folders;
   for (const fs::path& entry : sorted_entries(folder)) {
     if (is_folder(entry)) {
       folders.push_back(entry);
     } else if (looks_like_picture_name(entry.string())) {
       input_error("{} is outside of any class folder; move it to {}/CLASS/ or remove it", entry.string(), folder);
+    } else if (auto skipped = skipped_file(entry.string())) {
+      listing.skipped.push_back(std::move(*skipped));
     }
   }
-  if (folders.empty()) input_error("{} has no class folders; put the pictures of each class in a folder", folder);
+  if (folders.empty()) {
+    refuse_packed_files(folder, "has no class folders");
+    input_error("{} has no class folders; put the pictures of each class in a folder", folder);
+  }
 
-  Listing listing;
   for (const fs::path& entry : folders) listing.classes.push_back(entry.filename().string());
   if (!expected.empty()) {
     check_classes(folder, "class folder", "class folders", listing.classes, expected);
@@ -129,13 +164,16 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
     const auto found = std::find(listing.classes.begin(), listing.classes.end(), entry.filename().string());
     const size_t before = listing.pictures.size();
     std::vector<fs::path> open_folders;
-    add_pictures(entry, found - listing.classes.begin(), open_folders, listing.pictures);
-    if (expected.empty() && listing.pictures.size() == before)
-      input_error("class folder {} holds no pictures (.jpg, .jpeg, .png or .webp); add some or remove it",
-                  entry.string());
+    const size_t skipped = listing.skipped.size();
+    add_pictures(entry, found - listing.classes.begin(), open_folders, listing);
+    if (expected.empty() && listing.pictures.size() == before) {
+      refuse_packed_files(entry.string(), "holds no pictures");
+      const auto first = listing.skipped.begin() + static_cast<std::ptrdiff_t>(skipped);
+      input_error("class folder {}; add some or remove it",
+                  no_pictures(entry.string(), {first, listing.skipped.end()}));
+    }
   }
-  if (listing.pictures.empty())
-    input_error("{} holds no pictures (.jpg, .jpeg, .png or .webp); name a folder that does", folder);
+  if (listing.pictures.empty()) input_error("{}; name a folder that does", no_pictures(folder, listing.skipped));
   return listing;
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tributary/data/skipped.h"
+
 namespace tributary {
 
 enum class PathKind { kFolder, kPicture, kPacked, kList, kShards };
@@ -21,7 +23,8 @@ struct ListedPicture {
 
 struct Listing {
   std::vector<ListedPicture> pictures;
-  std::vector<std::string> classes;  // empty if unknown
+  std::vector<std::string> classes;     // empty if unknown
+  std::vector<SkippedPicture> skipped;  // files of a folder that are not listed, without hidden ones and documents
 };
 
 // Detects the kind of a path by its type on disk, its first bytes and its name. Throws an InputError if it does not

@@ -103,7 +103,8 @@ LabelledImages decode_all(const std::string& path, PictureSource source, const L
     decode_to(in_memory ? set.pixels.data() + index * set.picture_bytes() : scratch.data(), source, index, options);
   });
 
-  std::vector<SkippedPicture> bad;
+  std::vector<SkippedPicture> bad = std::move(source.skipped);
+  const size_t pictures = reasons.size() + unreadable_pictures(bad);
   std::vector<int64_t> good;
   for (size_t i = 0; i < reasons.size(); ++i) {
     const auto index = static_cast<int64_t>(i);
@@ -125,7 +126,7 @@ LabelledImages decode_all(const std::string& path, PictureSource source, const L
     set.read = reader_of(std::move(source), std::move(good), path, options);
   }
   if (skipped != nullptr) skipped->insert(skipped->end(), bad.begin(), bad.end());
-  check_skipped_share(path, bad, reasons.size(), options.max_bad_share);
+  check_skipped_share(path, bad, pictures, options.max_bad_share);
   return result;
 }
 

@@ -68,6 +68,13 @@ std::string_view extension_of(const std::vector<uint8_t>& picture) {
       return "png";
     case 'R':
       return "webp";
+    case 'B':
+      return "bmp";
+    case 'G':
+      return "gif";
+    case 'I':
+    case 'M':
+      return "tif";
     default:
       return "ppm";
   }
@@ -158,6 +165,8 @@ PackedShards pack_pictures(const PictureSource& source, const std::string& path,
   // Prepares a bounded number of pictures at a time, to limit memory, and writes them in order.
   std::vector<Prepared> prepared(static_cast<size_t>(8 * threads));
   PackedShards result;
+  result.skipped = source.skipped;
+  const size_t pictures = source.names.size() + unreadable_pictures(source.skipped);
   for (int64_t begin = 0; begin < source.size(); begin += static_cast<int64_t>(prepared.size())) {
     const int64_t count = std::min(static_cast<int64_t>(prepared.size()), source.size() - begin);
     parallel_for(count, threads, [&](int64_t i) {
@@ -177,7 +186,7 @@ PackedShards pack_pictures(const PictureSource& source, const std::string& path,
       picture = {};
     }
   }
-  check_skipped_share(path, result.skipped, source.names.size(), options.max_bad_share);
+  check_skipped_share(path, result.skipped, pictures, options.max_bad_share);
   writer.finish();
   check_interrupt();
   staging.commit(writer.names());

@@ -41,6 +41,7 @@ PictureSource files_of(Listing listing) {
     paths->push_back(std::move(picture.path));
   }
   source.classes = std::move(listing.classes);
+  source.skipped = std::move(listing.skipped);
   source.path = [paths](int64_t index) { return (*paths)[static_cast<size_t>(index)]; };
   source.read = [paths](int64_t index) { return read_whole_file((*paths)[static_cast<size_t>(index)]); };
   source.decode = [](int64_t, std::span<const uint8_t> file, const DecodeLimits& limits, std::vector<uint8_t> memory) {
@@ -50,7 +51,11 @@ PictureSource files_of(Listing listing) {
 }
 
 PictureSource members_of(ShardIndex found) {
-  PictureSource source{std::move(found.names), std::move(found.labels), std::move(found.classes), {}, {}, {}};
+  PictureSource source;
+  source.names = std::move(found.names);
+  source.labels = std::move(found.labels);
+  source.classes = std::move(found.classes);
+  source.skipped = std::move(found.skipped);
   const auto index = std::make_shared<const ShardIndex>(std::move(found));
   source.read = [index](int64_t i) { return index->read(i); };
   source.decode = [index](int64_t i, std::span<const uint8_t> file, const DecodeLimits& limits,
@@ -102,7 +107,7 @@ PictureSource open_pictures(const std::string& path, const std::string& root, in
     case PathKind::kList:
       return files_of(list_from_file(path, root));
     case PathKind::kPicture:
-      return files_of({{{path, path, -1}}, {}});
+      return files_of({{{path, path, -1}}, {}, {}});
     case PathKind::kPacked:
       return packed_source(path);
     case PathKind::kShards:

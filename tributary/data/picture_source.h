@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "tributary/data/image/picture.h"
+#include "tributary/data/skipped.h"
 
 namespace tributary {
 
 struct PictureSource {
-  std::vector<std::string> names;    // per picture: its path as given, or "file.idx[17]"
-  std::vector<int64_t> labels;       // per picture; empty if unlabelled
-  std::vector<std::string> classes;  // empty if unlabelled
+  std::vector<std::string> names;       // per picture: its path as given, or "file.idx[17]"
+  std::vector<int64_t> labels;          // per picture; empty if unlabelled
+  std::vector<std::string> classes;     // empty if unlabelled
+  std::vector<SkippedPicture> skipped;  // files beside the pictures that are not read
 
   // The path of a picture's file; null if it equals the name.
   std::function<std::string(int64_t index)> path;

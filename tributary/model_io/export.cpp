@@ -50,7 +50,10 @@ PixelScale pixel_scale(const Normalisation& normalisation) {
 nlohmann::json export_facts(const Ensemble& ensemble) {
   nlohmann::json sources = nlohmann::json::array();
   for (const SourceModel& source : ensemble.sources)
-    sources.push_back({{"name", source.info().name}, {"architecture", source.info().architecture}});
+    sources.push_back({{"name", source.info().name},
+                       {"architecture", source.info().architecture},
+                       {"mean", source.info().normalisation.mean},
+                       {"deviation", source.info().normalisation.deviation}});
   const Preprocessing& preprocessing = ensemble.preprocessing();
   return {{"classes", ensemble.classes()},
           {"size", preprocessing.size},

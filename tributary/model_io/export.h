@@ -26,7 +26,8 @@ void export_state_dict(const std::string& path, const Ensemble& ensemble);
 // Writes a model file in our own format (model_file.h).
 void export_safetensors(const std::string& path, const Ensemble& ensemble);
 
-// Writes what a deployment needs to know as JSON: classes, size, resize, aspect, sources. ONNX files have it in their
+// Writes what a deployment needs to know as JSON: classes, size, resize, aspect, and per source its name, architecture,
+// mean and deviation (of pixels between 0 and 1; ONNX and TorchScript models apply them). ONNX files have it in their
 // metadata, too, but not every runtime can read that.
 void export_card(const std::string& path, const Ensemble& ensemble);
 nlohmann::json export_facts(const Ensemble& ensemble);

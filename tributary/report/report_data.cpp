@@ -123,7 +123,7 @@ namespace {
 void add_skipped(nlohmann::json& notes, const nlohmann::json& summary) {
   constexpr size_t kMost = 50;
   const auto count = summary.at("set_aside").get<int64_t>();
-  notes.push_back(fmt::format("{} picture{} could not be read and {} skipped", thousands(count), count == 1 ? "" : "s",
+  notes.push_back(fmt::format("{} file{} could not be read and {} skipped", thousands(count), count == 1 ? "" : "s",
                               count == 1 ? "was" : "were"));
   const nlohmann::json pictures = summary.value("set_aside_pictures", nlohmann::json::array());
   for (size_t i = 0; i < std::min(kMost, pictures.size()); ++i)
@@ -168,6 +168,7 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
                          {"sources", sources_of(history, config)},
                          {"pictures", n},
                          {"labels", nullptr},
+                         {"test", nullptr},
                          {"rounds", rounds},
                          {"bound_notes", bound_notes},
                          {"per_class", report_classes(parts)},
@@ -175,6 +176,7 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
                          {"embedding", nullptr},
                          {"notes", nlohmann::json::array()}};
   if (parts.truth.defined()) data["labels"] = subject.truth_name;
+  if (summary.contains("accuracy")) data["test"] = config["test"].value_or(std::string());
   if (options.embedded_rounds > 0) data["embedding"] = report_embedding(parts, options);
   if (subject.pictures) data["gallery"] = report_gallery(parts, *subject.pictures, options.gallery);
   if (summary.value("set_aside", 0) > 0) add_skipped(data["notes"], summary);

@@ -1,6 +1,4 @@
 // "rounds" of the report: accuracy, losses and times per round.
-#include <set>
-
 #include "tributary/report/report_data.h"
 
 namespace tributary {
@@ -32,30 +30,12 @@ nlohmann::json accuracy_of_round(const ReportParts& parts, size_t index) {
   return accuracy;
 }
 
-// The losses of a round, each as a list: all metrics that are not known to be something else.
+// The losses of a round, each as a list: metrics with one value per source, and those of the alignment.
 nlohmann::json losses_of(const nlohmann::json& metrics) {
-  static const std::set<std::string> kOthers = {"round",
-                                                "rounds",
-                                                "pictures",
-                                                "entropy",
-                                                "marginal_entropy",
-                                                "seconds",
-                                                "weights",
-                                                "weight_sum",
-                                                "mean_confidence",
-                                                "initial_confident",
-                                                "confident",
-                                                "evaluation_seconds",
-                                                "weights_seconds",
-                                                "labels_seconds",
-                                                "training_seconds",
-                                                "pictures_per_second",
-                                                "ranking_scores",
-                                                "witness"};
   nlohmann::json losses = nlohmann::json::object();
   for (const auto& [name, value] : metrics.items()) {
-    if (kOthers.count(name) > 0) continue;
-    losses[name] = value.is_array() ? value : nlohmann::json::array({value});
+    if (value.is_array() && name != "weights") losses[name] = value;
+    if (name == "adversarial" || name == "discriminator") losses[name] = nlohmann::json::array({value});
   }
   return losses;
 }
@@ -85,6 +65,7 @@ nlohmann::json report_rounds(const ReportParts& parts, const std::vector<nlohman
                             {"changed", nullptr}};
     for (const char* key : {"weights", "confident", "mean_confidence", "entropy", "marginal_entropy"})
       entry[key] = copied(own, key);
+    if (i == 0) entry["confident"] = copied(own, "initial_confident");  // as on the terminal
     if (i > 0) {
       entry["losses"] = losses_of(own);
       entry["changed"] = (round.label != parts.history.rounds[i - 1].label).sum().item<int64_t>();

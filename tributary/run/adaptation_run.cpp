@@ -5,6 +5,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
+#include "tributary/data/match_labels.h"
 #include "tributary/device/device.h"
 #include "tributary/model_io/model_file.h"
 #include "tributary/run/predictions.h"
@@ -122,10 +123,9 @@ void AdaptationRun::load_data(const Ensemble& sources) {
   if (session_.first()) listener_.on_skipped(data_.skipped, pictures + static_cast<int64_t>(data_.skipped.size()));
   if (!options_.oracle_labels.empty()) {
     const LabelledImages oracle = load_labels(options_.oracle_labels, load, sources);
-    if (oracle.images.size() != pictures)
-      input_error("{} has {} labels for {} pictures of {}; the oracle needs one for each", options_.oracle_labels,
-                  thousands(oracle.images.size()), thousands(pictures), options_.target);
-    data_.oracle = oracle.labels;
+    data_.oracle = match_labels({options_.target, data_.target.names, [this] { return &data_.target; }}, oracle,
+                                options_.oracle_labels)
+                       .labels;
   }
   if (!options_.test.empty()) data_.test = load_labels(options_.test, load, sources);
   if (pictures < 2)
@@ -163,16 +163,16 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   ensemble.to(options_.device);
   session_.shard(ensemble, method->division());
 
-  const std::unique_ptr<Observer> shown = listener_.make_observer();
   KeptRound kept(keep_rule());
   MetricsObserver metrics(folder, options_.device, &kept);
   RunRecord record;
   LabelFreePick pick;
   std::optional<AccuracyObserver> accuracy;
   std::vector<Observer*> listeners;
+  if (data_.test) listeners.push_back(&accuracy.emplace(*data_.test, options_.device));
+  const std::unique_ptr<Observer> shown = listener_.make_observer(accuracy ? &*accuracy : nullptr);
   if (shown) listeners.push_back(shown.get());
   listeners.insert(listeners.end(), {&kept, &metrics, &record, &pick});
-  if (data_.test) listeners.push_back(&accuracy.emplace(*data_.test, options_.device));
   RunOutputs outputs(folder, options_.outputs, accuracy ? &*accuracy : nullptr, listeners);
   Observers observers(listeners);
   ObserverState state(observers);

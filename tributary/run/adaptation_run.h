@@ -27,7 +27,7 @@ struct AdaptationRunOptions {
   std::string target;                // unlabelled pictures
   std::string folder;                // of the run
   std::string test;                  // labelled pictures to report the accuracy on; may be empty
-  std::string oracle_labels;         // labelled pictures equal to the target, for the method's oracle; may be empty
+  std::string oracle_labels;         // labels of the target pictures (match_labels.h), for the method's oracle; may be empty
   MethodEntry method;
   MethodOptions method_options;
   int64_t batch = 64;  // pictures per batch before micro-batches are tried

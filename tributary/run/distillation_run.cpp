@@ -70,7 +70,11 @@ std::optional<DistillationRunResult> DistillationRun::run() {
   if (session_.first()) listener_.on_skipped(skipped, target.size() + static_cast<int64_t>(skipped.size()));
   session_.require_equal(target.size(), options_.target);
   std::optional<LabelledImages> test;
-  if (!options_.test.empty()) test = load_labelled(options_.test, load, teachers.classes());
+  if (!options_.test.empty()) {
+    skipped.clear();
+    test = load_labelled(options_.test, load, teachers.classes(), &skipped);
+    if (session_.first()) listener_.on_skipped(skipped, test->images.size() + static_cast<int64_t>(skipped.size()));
+  }
 
   teachers.to(options_.device);
   student.to(options_.device);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tributary/adapt/information.h"
 #include "tributary/artefacts/round_scalars.h"
@@ -39,7 +40,8 @@ void ProgressObserver::on_step(const StepEvent& event) {
 }
 
 void ProgressObserver::on_round(const RoundEvent& event) {
-  for (const std::string& line : table_.add(event)) progress_.line(line);
+  const auto accuracy = accuracy_ ? std::optional<double>(accuracy_->last()) : std::nullopt;
+  for (const std::string& line : table_.add(event, accuracy)) progress_.line(line);
   facts_ = fmt::format("{} pictures", thousands(event.probabilities.size(0)));
   if (!event.score.defined()) return;
   const int64_t confident = event.trained ? event.trained->confident.size(0) : event.initial_confident;

@@ -18,10 +18,14 @@
 
 namespace tributary {
 
+class AccuracyObserver;
+
 // Shows a table of the rounds, and below it a progress bar with a sparkline of the confident set.
 class ProgressObserver : public Observer {
  public:
-  explicit ProgressObserver(Progress& progress) : progress_(progress) {}
+  // `accuracy`, if not null, must observe a round before this observer; the table then has its column.
+  explicit ProgressObserver(Progress& progress, const AccuracyObserver* accuracy = nullptr)
+      : progress_(progress), accuracy_(accuracy) {}
   void on_step(const StepEvent& event) override;
   void on_round(const RoundEvent& event) override;
   void save(nlohmann::json& state) const override;
@@ -29,6 +33,7 @@ class ProgressObserver : public Observer {
 
  private:
   Progress& progress_;
+  const AccuracyObserver* accuracy_;
   RoundTable table_;
   std::vector<double> confident_;  // pictures, round 0 first; empty if the method selects none
   std::string facts_;

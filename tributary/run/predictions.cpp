@@ -4,6 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
+
 namespace tributary {
 namespace {
 
@@ -18,6 +21,29 @@ std::string csv_field(const std::string& text) {
     quoted += c;
   }
   return quoted + '"';
+}
+
+// Removes one row from the start of `text`, which ends in a line break.
+std::vector<std::string> take_csv_row(std::string_view& text) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
+      fields.back() += text[++i];
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && c == ',') {
+      fields.emplace_back();
+    } else if (!quoted && c == '\n') {
+      text.remove_prefix(i + 1);
+      return fields;
+    } else {
+      fields.back() += c;
+    }
+  }
+  text = {};
+  return {};
 }
 
 std::string json_line(const json& object) {
@@ -89,6 +115,21 @@ std::string predictions_text(const ImageSet& images, const std::vector<SkippedPi
                               csv_field(bad.reason))
                 : json_line({{"path", bad.path}, {"error", bad.reason}});
   return text;
+}
+
+std::vector<std::string> predicted_pictures(const std::string& csv_path) {
+  const std::string text = read_text(csv_path);
+  std::string_view rest = text;
+  const std::vector<std::string> titles = take_csv_row(rest);
+  if (titles.size() < 5 || titles.front() != "path" || titles.back() != "error")
+    input_error("{} is not the list of predictions that adapt writes; repeat the run", csv_path);
+  std::vector<std::string> names;
+  while (!rest.empty()) {
+    std::vector<std::string> row = take_csv_row(rest);
+    if (row.size() != titles.size()) input_error("{} is damaged; repeat the run", csv_path);
+    if (row.back().empty()) names.push_back(std::move(row.front()));
+  }
+  return names;
 }
 
 }  // namespace tributary

@@ -30,4 +30,8 @@ std::string predictions_text(const ImageSet& images, const std::vector<SkippedPi
 std::string predictions_text(const ImageSet& images, const std::vector<SkippedPicture>& skipped,
                              const Ensemble& ensemble, const PredictedLabels& predictions, PredictionFormat format);
 
+// The pictures with a prediction in a file of predictions_text (kCsv), in its order. Throws an InputError if the file
+// is damaged.
+std::vector<std::string> predicted_pictures(const std::string& csv_path);
+
 }  // namespace tributary

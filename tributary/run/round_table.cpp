@@ -35,7 +35,8 @@ std::string line_of(const Cells& cells, Text text) {
 
 }  // namespace
 
-std::vector<RoundTable::Cell> RoundTable::cells_of(const RoundEvent& event, const std::string& changed) const {
+std::vector<RoundTable::Cell> RoundTable::cells_of(const RoundEvent& event, const std::string& changed,
+                                                   std::optional<double> accuracy) const {
   const bool trained = event.round > 0;
   std::vector<Cell> cells = {{"round", std::to_string(event.round), 0}};
   if (event.score.defined()) {
@@ -50,19 +51,20 @@ std::vector<RoundTable::Cell> RoundTable::cells_of(const RoundEvent& event, cons
   for (const auto& [name, means] : event.means) cells.push_back({name, mean_text(means), 5});
   const double speed = trained ? static_cast<double>(event.pictures) / event.phases.training : 0;
   cells.push_back({"changed", changed, 0});
+  if (accuracy) cells.push_back({"accuracy", percent_text(*accuracy), 0});
   cells.push_back({"pictures/s", trained ? thousands(static_cast<int64_t>(speed)) : "", 0});
   cells.push_back({"time", duration(event.seconds), 8});
   return cells;
 }
 
-std::vector<std::string> RoundTable::add(const RoundEvent& event) {
+std::vector<std::string> RoundTable::add(const RoundEvent& event, std::optional<double> accuracy) {
   const Tensor predicted = event.probabilities.argmax(-1);
   std::string changed;
   if (predicted_.defined()) changed = percent_text((predicted != predicted_).to(torch::kFloat64).mean().item<double>());
   predicted_ = predicted;
   if (!event.score.defined() && event.round == 0) return {};
 
-  const std::vector<Cell> cells = cells_of(event, changed);
+  const std::vector<Cell> cells = cells_of(event, changed, accuracy);
   std::vector<std::string> lines;
   const std::string titles = line_of(cells, [](const Cell& cell) { return cell.title; });
   if (titles != titles_) lines.push_back(titles);

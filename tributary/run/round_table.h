@@ -1,13 +1,14 @@
 // The rounds of an adaptation as a table with one line per round, for any method:
 //
-//   round  confident    share     CE     IM  align  changed  pictures/s  time
-//       0      1,203   42.7 %                                             3 s
-//       1      1,284   45.6 %   1.12  -1.31   0.76   12.1 %      3,412  11 s
+//   round  confident    share     CE     IM  align  changed  accuracy  pictures/s  time
+//       0      1,203   42.7 %                                  61.3 %               3 s
+//       1      1,284   45.6 %   1.12  -1.31   0.76   12.1 %    64.0 %       3,412  11 s
 //
-// "changed" is the share of pictures whose prediction differs from the round before. Losses are means over steps and
-// sources, under the method's names for them.
+// "changed" is the share of pictures whose prediction differs from the round before; "accuracy" needs labels. Losses
+// are means over steps and sources, under the method's names for them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,8 @@ namespace tributary {
 class RoundTable {
  public:
   // The lines that a round adds, without line breaks; the first call adds the titles. A method whose losses are unknown
-  // before training has no line for round 0.
-  std::vector<std::string> add(const RoundEvent& event);
+  // before training has no line for round 0. Pass `accuracy`, a fraction, in all rounds or in none.
+  std::vector<std::string> add(const RoundEvent& event, std::optional<double> accuracy = std::nullopt);
 
  private:
   struct Cell {
@@ -28,7 +29,7 @@ class RoundTable {
     int64_t least;  // minimum width
   };
 
-  std::vector<Cell> cells_of(const RoundEvent& event, const std::string& changed) const;
+  std::vector<Cell> cells_of(const RoundEvent& event, const std::string& changed, std::optional<double> accuracy) const;
 
   Tensor predicted_;  // in the round before
   std::string titles_;

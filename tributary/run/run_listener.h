@@ -11,6 +11,8 @@
 
 namespace tributary {
 
+class AccuracyObserver;
+
 class RunListener {
  public:
   virtual ~RunListener() = default;
@@ -25,8 +27,8 @@ class RunListener {
   virtual void on_progress(double /*share*/, const std::string& /*title*/, const std::string& /*facts*/) {}
   // Training is over; results are being written.
   virtual void on_trained() {}
-  // An observer for one attempt at an adaptation, or null.
-  virtual std::unique_ptr<Observer> make_observer() { return nullptr; }
+  // An observer for one attempt at an adaptation, or null. `accuracy`, if not null, observes every round before it.
+  virtual std::unique_ptr<Observer> make_observer(const AccuracyObserver* /*accuracy*/) { return nullptr; }
 };
 
 }  // namespace tributary

@@ -34,6 +34,7 @@ const ChartJs = /** @type {any} */ (globalThis).Chart;
  * @property {(value: number) => string} format
  * @property {(value: number) => string} [tick]
  * @property {number} [max]
+ * @property {boolean} [legend]  also of a single series
  * @property {boolean} [stacked]
  * @property {boolean} [horizontal]
  * @property {'wide'} [width]
@@ -60,7 +61,7 @@ export function chartFigure(spec) {
     element('figcaption', {}, element('h3', {}, spec.title), element('p', {}, spec.note)),
   );
   const legend = element('div', {class: 'legend', role: 'group', 'aria-label': `Show in ${spec.title}`});
-  if (spec.series.length > 1) figure.append(legend);
+  if (spec.series.length > 1 || spec.legend) figure.append(legend);
   figure.append(plot, dataTable(spec));
   awaiting.push(() => drawChart(spec, canvas, legend));
   return figure;

@@ -220,8 +220,11 @@ export function predictionsSection(run) {
         ...common,
         id: 'accuracy',
         title: 'Accuracy',
-        note: 'Of the mixture and of each source alone.',
+        note: anyKnown(mixture)
+          ? 'Of the mixture and of each source alone.'
+          : 'Of the mixture, on held-out pictures; the labels of the target are unknown.',
         series,
+        legend: true,
         valuesTitle: 'accuracy, %',
         format: percent,
         tick: wholePercent,
@@ -289,7 +292,8 @@ export function predictionsSection(run) {
       }),
     );
   }
-  const missing = run.labels ? null : absent('Without labels there is no accuracy; the following charts need none.');
+  const missing =
+    series.length > 0 ? null : absent('Without labels there is no accuracy; the following charts need none.');
   if (charts.length === 0)
     return section('predictions', 'Predictions', null, absent('No results of the predictions are recorded yet.'));
   return section('predictions', 'Predictions', null, missing, element('div', {class: 'charts'}, ...charts));

@@ -19,6 +19,7 @@
  * @property {{name: string, file: string}[]} sources  m
  * @property {number} pictures  n
  * @property {string | null} [labels]  where the labels come from
+ * @property {string | null} [test]  held-out labelled pictures, whose accuracy is `test_accuracy`
  * @property {Round[]} rounds  round 0 is before any training
  * @property {string[]} [bound_notes]
  * @property {ClassFigures[] | null} [per_class]
@@ -34,7 +35,7 @@
  * @property {number | null} [seconds]
  * @property {Record<string, number> | null} [phases]  seconds
  * @property {number[] | null} [weights]  raw weights of the m sources, whose magnitudes count
- * @property {number | null} [confident]  pictures trained on in this round
+ * @property {number | null} [confident]  pictures trained on in this round; in round 0, those confident before any training
  * @property {number | null} [mean_confidence]
  * @property {number | null} [entropy]
  * @property {number | null} [marginal_entropy]

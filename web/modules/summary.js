@@ -19,12 +19,12 @@ export function runHeader(run) {
     element(
       'div',
       {class: 'top-words'},
-      element('p', {class: 'eyebrow'}, `${run.title} · ${run.method}`),
+      element('p', {class: 'eyebrow'}, methodName(run)),
       element('h1', {}, run.name),
       element(
         'p',
         {class: 'lead'},
-        `${counted(run.sources.length, 'model')} adapted jointly to ${counted(run.pictures, 'unlabelled picture')} ` +
+        `${counted(run.sources.length, 'model')} ${deed(run)} ${counted(run.pictures, 'unlabelled picture')} ` +
           `of ${counted(run.classes.length, 'class', 'classes')}.`,
       ),
       element('p', {class: 'created'}, run.created),
@@ -33,6 +33,21 @@ export function runHeader(run) {
     shown.length > 0 && element('dl', {class: 'facts'}, ...shown.map(factTile)),
     truthSentence(run),
   );
+}
+
+/** @param {Run} run */
+function methodName({title, method}) {
+  return title.toLowerCase() === method.toLowerCase() ? title : `${title} · ${method}`;
+}
+
+/**
+ * What was done with the sources. A finished run without rounds of training only combines them.
+ * @param {Run} run
+ */
+function deed(run) {
+  const several = run.sources.length > 1;
+  if (run.finished && run.rounds.length < 2) return several ? 'combined for' : 'applied to';
+  return several ? 'adapted jointly to' : 'adapted to';
 }
 
 /** @param {Fact} fact */
@@ -77,6 +92,13 @@ export function lastWeights(run) {
  */
 function accuracyFact(run) {
   const values = known(run.rounds.map((round) => round.accuracy?.mixture));
+  const held = known(run.rounds.map((round) => round.test_accuracy));
+  if (values.length === 0 && held.length > 0)
+    return {
+      label: 'Accuracy on held-out pictures',
+      value: firstAndLast(held, percent),
+      sentence: 'Before and after the adaptation.',
+    };
   if (values.length === 0) return null;
   const sentences = [];
   const sources = run.rounds[0]?.accuracy?.sources;
@@ -84,7 +106,6 @@ function accuracyFact(run) {
     const best = sources.indexOf(Math.max(...sources));
     sentences.push(`The best single source, ${run.sources[best]?.name ?? best}, started at ${percent(sources[best])}.`);
   }
-  const held = known(run.rounds.map((round) => round.test_accuracy));
   if (held.length > 0) sentences.push(`On held-out pictures ${percent(held[held.length - 1])}.`);
   return {
     label: 'Accuracy',
@@ -197,6 +218,16 @@ function firstAndLast(values, format) {
 
 /** @param {Run} run */
 function truthSentence(run) {
+  if (!run.labels && run.rounds.some((round) => typeof round.test_accuracy === 'number')) {
+    return element(
+      'p',
+      {class: 'truth'},
+      'Accuracy is measured on held-out pictures',
+      run.test && ', ',
+      run.test && element('code', {}, run.test),
+      '; the labels of the target are unknown.',
+    );
+  }
   if (!run.labels) {
     return element(
       'p',

@@ -125,9 +125,21 @@ TEST(Shards, CanContainRawPixels) {
       [&] {
         load_images(dir.write("b.tar", tar_of({{"a.png", test::text_of(encode_ppm(picture))}})), small_pictures());
       },
-      {"b.tar/a.png", "not a JPEG, PNG or WebP file"});
+      {"b.tar/a.png", "not a JPEG, PNG, WebP, TIFF, BMP or GIF file"});
   dir.write("folder/a.ppm", encode_ppm(picture));
   expect_shards_rejected([&] { load_images(dir / "folder", small_pictures()); }, {"holds no pictures"});
+}
+
+TEST(Shards, PicturesOfOtherFormatsAreNamed) {
+  const TempDir dir;
+  const std::string path = dir.write(
+      "a.tar", tar_of({{"1.png", png_text(1)}, {"2.heic", "data"}, {"1.seg.heic", "annotation"}, {"1.json", "{}"}}));
+  LoadOptions lenient = small_pictures();
+  lenient.max_bad_share = 1;
+  std::vector<SkippedPicture> skipped;
+  EXPECT_EQ(load_images(path, lenient, &skipped).size(), 1);
+  ASSERT_EQ(skipped.size(), 1u);
+  EXPECT_EQ(skipped[0].path, path + "/2.heic");
 }
 
 TEST(Shards, HaveLabelsByIndexAndByName) {

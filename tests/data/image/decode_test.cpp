@@ -8,6 +8,7 @@
 
 #include "tests/support/pictures.h"
 #include "tests/support/temp_dir.h"
+#include "tributary/base/files.h"
 #include "tributary/data/image/exif.h"
 
 namespace tributary {
@@ -152,9 +153,9 @@ TEST(DecodePicture, DetectsTheFormatAndIgnoresTrailingBytes) {
 
 TEST(DecodePicture, RejectsOtherFiles) {
   EXPECT_EQ(error_of(Bytes{}), "empty file");
-  for (const Bytes& bytes : {Bytes{0xff}, Bytes{0xff, 0xd8}, Bytes{'G', 'I', 'F', '8', '9', 'a'}, Bytes(100, 0),
+  for (const Bytes& bytes : {Bytes{0xff}, Bytes{0xff, 0xd8}, Bytes{'G', 'I', 'F', '7', '9', 'a'}, Bytes(100, 0),
                              Bytes{0x89, 'P', 'N', 'G', '\n', '\n', 0x1a, '\n'}})
-    EXPECT_EQ(error_of(bytes), "not a JPEG, PNG or WebP file");
+    EXPECT_EQ(error_of(bytes), "not a JPEG, PNG, WebP, TIFF, BMP or GIF file");
 }
 
 TEST(DecodePicture, RejectsTruncatedJpeg) {
@@ -178,10 +179,12 @@ TEST(DecodePicture, RejectsTruncatedPng) {
 TEST(DecodePicture, RejectsTooManyPixelsByTheHeader) {
   const Bytes jpeg = encode_jpeg(sample_picture(8, 8));
   const Bytes png = encode_png(sample_picture(8, 8));
-  EXPECT_EQ(error_of(with_jpeg_size(jpeg, 65000, 60000)), "65000 x 60000 pixels, more than the limit of 64000000");
-  EXPECT_EQ(error_of(with_png_size(png, 65000, 60000)), "65000 x 60000 pixels, more than the limit of 64000000");
-  EXPECT_EQ(error_of(jpeg, {63}), "8 x 8 pixels, more than the limit of 63");
-  EXPECT_EQ(error_of(png, {63}), "8 x 8 pixels, more than the limit of 63");
+  const std::string reason = "65000 x 60000 pixels, more than the limit of 64 megapixels (--max-megapixels)";
+  EXPECT_EQ(error_of(with_jpeg_size(jpeg, 65000, 60000)), reason);
+  EXPECT_EQ(error_of(with_png_size(png, 65000, 60000)), reason);
+  const std::string small = "8 x 8 pixels, more than the limit of 6.3e-05 megapixels (--max-megapixels)";
+  EXPECT_EQ(error_of(jpeg, {63}), small);
+  EXPECT_EQ(error_of(png, {63}), small);
   EXPECT_EQ(decode_picture(jpeg, {64}).width, 8);
   EXPECT_EQ(decode_picture(png, {64}).width, 8);
 }
@@ -249,16 +252,21 @@ TEST(DecodePicture, SurvivesCorruptBytes) {
 }
 
 TEST(LooksLikePictureName, IgnoresCase) {
-  for (const char* name :
-       {"a.jpg", "a.JPG", "dir/b.jpeg", "c.JpEg", "d.png", "e.PNG", "f.webp", "g.WebP", "with space.png", "x.y.jpg"})
+  for (const char* name : {"a.jpg", "a.JPG", "dir/b.jpeg", "c.JpEg", "d.png", "e.PNG", "f.webp", "g.WebP",
+                           "with space.png", "x.y.jpg", "a.gif", "a.TIF", "a.tiff", "a.bmp", "a.jfif"})
     EXPECT_TRUE(looks_like_picture_name(name)) << name;
-  for (const char* name : {"", "jpg", ".jpg", "a.jpg.txt", "a.gif", "a.jpgx", "ajpg", "a.jp", "jpg/a", "webp", "a.web"})
+  for (const char* name :
+       {"", "jpg", ".jpg", "a.jpg.txt", "a.heic", "a.jpgx", "ajpg", "a.jp", "jpg/a", "webp", "a.web"})
     EXPECT_FALSE(looks_like_picture_name(name)) << name;
 }
 
 TEST(LooksLikePicture, ChecksTheFirstBytes) {
   EXPECT_TRUE(looks_like_picture(encode_jpeg(sample_picture(2, 2))));
   EXPECT_TRUE(looks_like_picture(encode_png(sample_picture(2, 2))));
+  using std::string_literals::operator""s;
+  for (const std::string& start : {"GIF89a"s, "II*\0"s, "MM\0*"s, "BM\1\2\3\4\0\0\0\0"s})
+    EXPECT_TRUE(looks_like_picture(bytes_of(start))) << start;
+  EXPECT_FALSE(looks_like_picture(bytes_of("BMW/1.jpg 0\n"))) << "a list of pictures";
   EXPECT_FALSE(looks_like_picture(Bytes{}));
   EXPECT_FALSE(looks_like_picture(Bytes{'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'}));
 }

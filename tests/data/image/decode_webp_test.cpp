@@ -64,7 +64,8 @@ TEST(LooksLikePicture, DistinguishesWebpFromOtherRiffFiles) {
   EXPECT_TRUE(looks_like_picture(webp_of({})));
   for (const std::string_view text : {"RIFF", "RIFF\4\0\0", "RIFF....WAVE", "RIFF....WEB", "RIFX....WEBP", "WEBP"}) {
     EXPECT_FALSE(looks_like_picture({reinterpret_cast<const uint8_t*>(text.data()), text.size()})) << text;
-    EXPECT_EQ(webp_error({reinterpret_cast<const uint8_t*>(text.data()), text.size()}), "not a JPEG, PNG or WebP file");
+    EXPECT_EQ(webp_error({reinterpret_cast<const uint8_t*>(text.data()), text.size()}),
+              "not a JPEG, PNG, WebP, TIFF, BMP or GIF file");
   }
 }
 
@@ -224,12 +225,13 @@ TEST(DecodeWebp, RejectsTooManyPixelsByTheHeader) {
   Bytes largest = {0x2f};
   append_number(largest, 0x0fffffff, 4);
   largest.resize(16);
-  EXPECT_EQ(webp_error(webp_of({chunk("VP8L", largest)})), "16384 x 16384 pixels, more than the limit of 64000000");
+  EXPECT_EQ(webp_error(webp_of({chunk("VP8L", largest)})),
+            "16384 x 16384 pixels, more than the limit of 64 megapixels (--max-megapixels)");
   EXPECT_EQ(webp_error(webp_of({vp8x(kAnimation, 65000, 60000)})),
-            "65000 x 60000 pixels, more than the limit of 64000000");
+            "65000 x 60000 pixels, more than the limit of 64 megapixels (--max-megapixels)");
   for (const WebpKind kind : kKinds) {
     const Bytes webp = encode_webp(sample_picture(8, 8), kind);
-    EXPECT_EQ(webp_error(webp, {63}), "8 x 8 pixels, more than the limit of 63");
+    EXPECT_EQ(webp_error(webp, {63}), "8 x 8 pixels, more than the limit of 6.3e-05 megapixels (--max-megapixels)");
     EXPECT_EQ(decode_picture(webp, {64}).width, 8);
   }
 }

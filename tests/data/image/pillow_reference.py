@@ -2,7 +2,7 @@
 
   pillow_reference.py resize OUT       random pictures before and after Image.resize(BILINEAR)
   pillow_reference.py decode FOLDER    JPEG and PNG files of every mode, each with its FILE.rgb
-  pillow_reference.py webp FOLDER      the same for WebP
+  pillow_reference.py webp FOLDER      the same for WebP; likewise bmp, gif and tiff
   pillow_reference.py convert FILE...  FILE.rgb for existing files
 
 A picture is written as two little-endian 32-bit numbers, height and width, and height * width * 3 bytes.
@@ -44,7 +44,9 @@ def reference(path):
     if image.mode.startswith("I"):  # 16-bit grey: Pillow clips to white, we keep the high byte
         grey = (np.asarray(image).astype(np.int64) >> 8).astype(np.uint8)
         return np.repeat(grey[:, :, None], 3, axis=2)
-    return np.asarray(ImageOps.exif_transpose(image).convert("RGB"))
+    if image.format != "TIFF":  # loading a TIFF applies its orientation
+        image = ImageOps.exif_transpose(image)
+    return np.asarray(image.convert("RGB"))
 
 
 def write_reference(path):
@@ -201,6 +203,165 @@ def webp(folder):
         write_reference(os.path.join(folder, name))
 
 
+def raw_bmp(path, random, width, height, bits, masks=None, runs=None, os2=False, top_down=False):
+    """A BMP of random bits, or of `runs`, in any of the format's layouts."""
+    palette = random.bytes((3 if os2 else 4) * 2**bits) if bits <= 8 else b""
+    compression = {None: 3 if masks else 0, 4: 2, 8: 1}[bits if runs else None]
+    fields = b"".join(struct.pack("<I", mask) for mask in masks or ())
+    if os2:
+        header = struct.pack("<IHHHH", 12, width, height, 1, bits)
+    else:
+        header = struct.pack("<IiiHHIIiiII", 40, width, -height if top_down else height, 1, bits, compression, 0, 0, 0,
+                             0, 0)
+    pixels = runs or random.bytes((width * bits + 31) // 32 * 4 * height)
+    offset = 14 + len(header) + len(fields) + len(palette)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<2sIHHI", b"BM", offset + len(pixels), 0, 0, offset))
+        file.write(header + fields + palette + pixels)
+
+
+def bmp(folder):
+    random = np.random.RandomState(4)
+    for mode in "1", "L", "P", "RGB", "RGBA":
+        for width, height in (45, 31), (1, 1), (3, 9):
+            sample(random, mode, width, height).save(os.path.join(folder, f"mode_{mode}_{width}x{height}.bmp"))
+    kinds = [(bits, None) for bits in (1, 4, 8, 16, 24, 32)]
+    kinds += [(16, (0xF800, 0x7E0, 0x1F)), (16, (0x7C00, 0x3E0, 0x1F)), (32, (0xFF0000, 0xFF00, 0xFF))]
+    for index, (bits, masks) in enumerate(kinds):
+        for width, height in (19, 13), (1, 1), (8, 3):
+            for top_down in False, True:
+                name = f"raw_{index}_{width}x{height}_{int(top_down)}.bmp"
+                raw_bmp(os.path.join(folder, name), random, width, height, bits, masks, top_down=top_down)
+    for bits in 1, 4, 8, 24:
+        raw_bmp(os.path.join(folder, f"os2_{bits}.bmp"), random, 7, 5, bits, os2=True)
+    # Runs, pixels one by one (an odd number of bytes), ends of lines and of the picture.
+    runs8 = bytes([9, 17, 0, 3, 1, 2, 3, 0, 0, 0, 12, 200, 0, 0, 5, 7, 0, 4, 9, 8, 7, 6, 3, 1, 0, 0, 0, 1])
+    raw_bmp(os.path.join(folder, "runs_8.bmp"), random, 12, 3, 8, runs=runs8)
+    runs4 = bytes([6, 0x3A, 0, 6, 0x12, 0x34, 0x56, 0, 0, 0, 12, 0xF1, 0, 0, 5, 0x77, 0, 4, 0x98, 0x76, 3, 0x12, 0, 0, 0, 1])
+    raw_bmp(os.path.join(folder, "runs_4.bmp"), random, 12, 3, 4, runs=runs4)
+
+
+def gif(folder):
+    random = np.random.RandomState(5)
+
+    def save(name, image, **options):
+        path = os.path.join(folder, name + ".gif")
+        image.save(path, **options)
+        return path
+
+    for mode in "1", "L", "P", "RGB":
+        for interlace in 0, 1:
+            for width, height in (45, 31), (1, 1), (2, 9):
+                image = sample(random, mode, width, height)
+                save(f"{mode}_{interlace}_{width}x{height}", image, interlace=interlace)
+    for colours in 2, 5, 16, 200:
+        save(f"colours_{colours}", sample(random, "RGB").quantize(colours))
+    image = sample(random, "RGB").quantize(50)
+    save("transparent", image, transparency=7, comment=b"a comment")
+    frames = [sample(random, "RGB").quantize(30) for _ in range(3)]
+    save("animated", frames[0], save_all=True, append_images=frames[1:], duration=50, loop=0)
+    # A frame within a larger screen, and one that leaves a smaller one.
+    for name, options, width, height, left, top in [("within", {}, 60, 40, 3, 5), ("outside", {}, 20, 20, 2, 0),
+                                                    ("within_transparent", {"transparency": 9}, 50, 50, 0, 4)]:
+        path = save(name, image, **options)
+        with open(path, "rb") as file:
+            data = bytearray(file.read())
+        data[6:10] = struct.pack("<HH", width, height)
+        at = data.index(b"," + struct.pack("<HHHH", 0, 0, *image.size))
+        data[at + 1:at + 5] = struct.pack("<HH", left, top)
+        with open(path, "wb") as file:
+            file.write(data)
+
+
+def raw_tiff(path, random, width, height, order, photometric, bits, samples, tile=None, planes=False, rows=None):
+    """An uncompressed TIFF of random bits, in strips of `rows` or tiles of `tile` x `tile`."""
+    def entry(tag, kind, *values):
+        return tag, kind, values
+
+    block_width, block_height = (tile, tile) if tile else (width, rows or height)
+    across, down = -(-width // block_width), -(-height // block_height)
+    per_row = (block_width * (1 if planes else samples) * bits + 7) // 8
+    blocks = []
+    for _ in range(samples if planes else 1):
+        for y in range(down):
+            lines = block_height if tile else min(block_height, height - y * block_height)
+            blocks += [random.bytes(per_row * lines) for _ in range(across)]
+    fields = [entry(256, 3, width), entry(257, 3, height), entry(258, 3, *[bits] * samples), entry(259, 3, 1),
+              entry(262, 3, photometric), entry(277, 3, samples), entry(284, 3, 2 if planes else 1)]
+    if samples > (3 if photometric == 2 else 4 if photometric == 5 else 1):
+        fields.append(entry(338, 3, 2 if photometric != 5 else 0))
+    if photometric == 3:
+        fields.append(entry(320, 3, *[int(value) for value in random.randint(0, 65536, 3 * 2**bits)]))
+    offsets, counts = (324, 325) if tile else (273, 279)
+    if tile:
+        fields += [entry(322, 3, tile), entry(323, 3, tile)]
+    else:
+        fields.append(entry(278, 3, block_height))
+    fields += [entry(offsets, 4, *[0] * len(blocks)), entry(counts, 4, *[len(block) for block in blocks])]
+    fields.sort()
+    size = {3: 2, 4: 4}
+    at = 8 + 2 + 12 * len(fields) + 4
+    places = {}
+    for tag, kind, values in fields:
+        if len(values) * size[kind] > 4:
+            places[tag] = at
+            at += len(values) * size[kind]
+    starts = []
+    for block in blocks:
+        starts.append(at)
+        at += len(block)
+    head, tail = struct.pack(order + "H", len(fields)), b""
+    for tag, kind, values in fields:
+        values = starts if tag == offsets else values
+        packed_values = b"".join(struct.pack(order + {3: "H", 4: "I"}[kind], value) for value in values)
+        head += struct.pack(order + "HHI", tag, kind, len(values))
+        if tag in places:
+            head += struct.pack(order + "I", places[tag])
+            tail += packed_values
+        else:
+            head += packed_values.ljust(4, b"\0")
+    with open(path, "wb") as file:
+        file.write((b"II" if order == "<" else b"MM") + struct.pack(order + "HI", 42, 8))
+        file.write(head + b"\0" * 4 + tail + b"".join(blocks))
+
+
+def tiff(folder):
+    random = np.random.RandomState(6)
+
+    def save(name, image, **options):
+        image.save(os.path.join(folder, name + ".tiff"), **options)
+
+    for mode in "1", "L", "P", "LA", "RGB", "RGBA", "CMYK":
+        for compression in None, "tiff_lzw", "tiff_adobe_deflate", "packbits":
+            save(f"{mode}_{compression}", sample(random, mode), compression=compression)
+    for mode in "L", "RGB":
+        save(f"{mode}_jpeg", sample(random, mode, 64, 50), compression="jpeg", quality=80)
+    for compression in "group3", "group4", "tiff_ccitt":
+        save(f"fax_{compression}", sample(random, "1", 64, 50), compression=compression)
+    save("predictor", sample(random, "RGB"), compression="tiff_lzw", tiffinfo={317: 2})
+    save("large", sample(random, "RGB", 300, 201), compression="tiff_adobe_deflate")
+    save("pages", sample(random, "RGB"), save_all=True, append_images=[sample(random, "L", 9, 9)])
+    for orientation in range(1, 9):
+        save(f"orientation_{orientation}", sample(random, "RGB", 41, 23), tiffinfo={274: orientation})
+    kinds = [(0, 1, 1), (1, 1, 1), (1, 2, 1), (0, 4, 1), (1, 4, 1), (0, 8, 1), (1, 8, 1), (1, 16, 1), (1, 8, 2),
+             (2, 8, 3), (2, 8, 4), (2, 16, 3), (2, 16, 4), (3, 1, 1), (3, 2, 1), (3, 4, 1), (3, 8, 1), (5, 8, 4),
+             (5, 8, 5)]
+    for photometric, bits, samples in kinds:
+        for order in "<", ">":
+            for layout in {}, {"rows": 5}:
+                name = f"raw_{photometric}_{bits}_{samples}_{'le' if order == '<' else 'be'}_{len(layout)}.tif"
+                raw_tiff(os.path.join(folder, name), random, 19, 13, order, photometric, bits, samples, **layout)
+    for name, arguments in [("tiles", (2, 8, 3)), ("tiles_grey", (1, 8, 1)), ("tiles_cmyk", (5, 8, 4))]:
+        raw_tiff(os.path.join(folder, name + ".tif"), random, 45, 37, "<", *arguments, tile=16)
+    raw_tiff(os.path.join(folder, "planes.tif"), random, 19, 13, "<", 2, 8, 3, planes=True)
+    raw_tiff(os.path.join(folder, "planes_strips.tif"), random, 19, 13, ">", 2, 8, 3, planes=True, rows=4)
+
+
+def convert_all(folder):
+    for name in sorted(os.listdir(folder)):
+        write_reference(os.path.join(folder, name))
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "resize":
         resize(sys.argv[2])
@@ -208,6 +369,9 @@ if __name__ == "__main__":
         decode(sys.argv[2])
     elif sys.argv[1] == "webp":
         webp(sys.argv[2])
+    elif sys.argv[1] in ("bmp", "gif", "tiff"):
+        {"bmp": bmp, "gif": gif, "tiff": tiff}[sys.argv[1]](sys.argv[2])
+        convert_all(sys.argv[2])
     else:
         for each in sys.argv[2:]:
             write_reference(each)

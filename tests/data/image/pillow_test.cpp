@@ -99,6 +99,29 @@ TEST_F(PillowParity, DecodeWebp) {
   EXPECT_GE(expect_folder_matches_pillow(dir_.path()), 100);
 }
 
+TEST_F(PillowParity, DecodeBmp) {
+  ASSERT_TRUE(test::run_python(python_, kScript, {"bmp", dir_.path()}));
+  EXPECT_EQ(expect_folder_matches_pillow(dir_.path()), 75);
+}
+
+TEST_F(PillowParity, DecodeGif) {
+#ifndef TRIBUTARY_GIF
+  GTEST_SKIP() << "skipped: built without giflib";
+#endif
+  ASSERT_TRUE(test::run_python(python_, kScript, {"gif", dir_.path()}));
+  EXPECT_EQ(expect_folder_matches_pillow(dir_.path()), 33);
+}
+
+TEST_F(PillowParity, DecodeTiff) {
+#ifndef TRIBUTARY_TIFF
+  GTEST_SKIP() << "skipped: built without libtiff";
+#endif
+  const auto python = test::python_with("numpy, PIL.features; assert PIL.features.check('libtiff')");
+  if (!python) GTEST_SKIP() << "skipped: no python3-pil that writes compressed TIFF";
+  ASSERT_TRUE(test::run_python(*python, kScript, {"tiff", dir_.path()}));
+  EXPECT_EQ(expect_folder_matches_pillow(dir_.path()), 125);
+}
+
 TEST_F(PillowParity, DecodeFilesThatPillowCannotWrite) {
   const Picture picture = test::sample_picture(37, 52);
   std::vector<std::string> paths = {

@@ -1,7 +1,6 @@
 #include "tributary/data/archive/shard_index.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <optional>
 #include <string_view>
@@ -43,8 +42,8 @@ SamplePart part_of(const std::string& name) {
 }
 
 bool is_picture_extension(std::string_view extension) {
-  static constexpr std::array<std::string_view, 5> kExtensions = {"jpg", "jpeg", "png", "webp", "ppm"};
-  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
+  if (extension.find('.') != std::string_view::npos) return false;  // seg.png: an annotation
+  return extension == "ppm" || looks_like_picture_name(fmt::format("x.{}", extension));
 }
 
 std::string text_of(const TarFile& shard, const TarMember& member, int64_t max_bytes) {
@@ -93,11 +92,12 @@ struct Part {
   std::vector<std::string> names;
   std::vector<int64_t> labels;  // -1 if a picture has none
   std::vector<std::string> classes;
+  std::vector<SkippedPicture> skipped;
 };
 
 // Indexes one shard. Pictures and labels are matched by key; keys are not kept.
 Part index_shard(const std::string& path, int32_t number, bool labelled) {
-  Part part{TarFile(path), {}, {}, {}, {}};
+  Part part{TarFile(path), {}, {}, {}, {}, {}};
   std::unordered_map<std::string, size_t> pictures;
   std::unordered_map<std::string, int64_t> labels;
   part.shard.for_each_member([&](const TarMember& member) {
@@ -117,6 +117,9 @@ Part index_shard(const std::string& path, int32_t number, bool labelled) {
     } else if (labelled && extension == "cls") {
       if (!labels.emplace(std::move(key), read_label(part.shard, member)).second)
         input_error("{}: {} occurs twice; pack it again", path, printable(member.name));
+    } else if (auto skipped = skipped_by_name(path + "/" + member.name);
+               skipped && skipped->is_picture && extension.find('.') == std::string::npos) {
+      part.skipped.push_back(std::move(*skipped));
     }
   });
   if (!labelled) return part;
@@ -148,10 +151,11 @@ ShardIndex index_all(const std::string& path, bool labelled, int threads) {
     index.pictures.insert(index.pictures.end(), part.pictures.begin(), part.pictures.end());
     std::move(part.names.begin(), part.names.end(), std::back_inserter(index.names));
     index.labels.insert(index.labels.end(), part.labels.begin(), part.labels.end());
+    std::move(part.skipped.begin(), part.skipped.end(), std::back_inserter(index.skipped));
     parts[i].reset();
   }
   if (index.pictures.empty())
-    input_error("{} holds no pictures (.jpg, .jpeg, .png, .webp or .ppm in tar); name shards that do", path);
+    input_error("{} holds no pictures ({}, or .ppm, in tar); name shards that do", path, kPictureFormats);
   return index;
 }
 

@@ -1,10 +1,10 @@
 // Indexes the pictures and labels of tar shards in the WebDataset layout.
 //
 // Files of an archive that share the path up to the first dot of the file name form a sample: 000017.jpg and
-// 000017.cls, in any position. The picture is .jpg, .jpeg, .png, .webp or .ppm (uncompressed); .cls contains the class
-// index as text; other files are ignored. A shard may contain a file __classes__ with one class name per line, which
-// WebDataset ignores. Pictures are in the order of the shards and of their files. The index keeps 24 bytes and a name
-// per picture; shards are opened once and read from any thread.
+// 000017.cls, in any position. The picture has the ending of a format that can be read (image/decode.h) or .ppm
+// (uncompressed); .cls contains the class index as text; other files are ignored. A shard may contain a file
+// __classes__ with one class name per line, which WebDataset ignores. Pictures are in the order of the shards and of
+// their files. The index keeps 24 bytes and a name per picture; shards are opened once and read from any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 
 #include "tributary/data/archive/tar_file.h"
 #include "tributary/data/image/picture.h"
+#include "tributary/data/skipped.h"
 
 namespace tributary {
 
@@ -28,9 +29,10 @@ struct ShardPicture {
 struct ShardIndex {
   std::vector<TarFile> shards;
   std::vector<ShardPicture> pictures;
-  std::vector<std::string> names;    // SHARD/FILE, per picture
-  std::vector<int64_t> labels;       // per picture; empty if unlabelled
-  std::vector<std::string> classes;  // empty if unlabelled
+  std::vector<std::string> names;       // SHARD/FILE, per picture
+  std::vector<int64_t> labels;          // per picture; empty if unlabelled
+  std::vector<std::string> classes;     // empty if unlabelled
+  std::vector<SkippedPicture> skipped;  // pictures of formats that cannot be read
 
   // The encoded file of a picture. Throws a PictureError if it is too large.
   std::vector<uint8_t> read(int64_t index) const;

@@ -13,7 +13,7 @@ namespace {
 struct Field {
   size_t offset, size;
 };
-constexpr Field kName{0, 100}, kMode{100, 8}, kUser{108, 8}, kGroup{116, 8}, kSize{124, 12}, kTime{136, 12},
+constexpr Field kName{0, 100}, kMode{100, 8}, kUser{108, 8}, kGroup{116, 8}, kSizeField{124, 12}, kTime{136, 12},
     kChecksum{148, 8}, kType{156, 1}, kMagic{257, 6}, kVersion{263, 2}, kPrefix{345, 155};
 constexpr std::string_view kUstar{"ustar\0", 6};
 
@@ -113,7 +113,7 @@ std::optional<TarHeader> parse_tar_header(std::span<const uint8_t> block, const 
   TarHeader header;
   header.name = full_name(block);
   header.kind = kind_of(static_cast<char>(block[kType.offset]), header.name, position);
-  const auto size = number_of(block, kSize);
+  const auto size = number_of(block, kSizeField);
   if (!size)
     input_error("{}: the header of {} has no size; copy or pack the file again", position.file, printable(header.name));
   header.size = *size;
@@ -159,7 +159,7 @@ std::string tar_header(std::string_view name, int64_t size, TarWritten kind) {
   put(kMode, "0000644");
   put(kUser, "0000000");
   put(kGroup, "0000000");
-  put(kSize, fmt::format("{:011o}", size));
+  put(kSizeField, fmt::format("{:011o}", size));
   put(kTime, "00000000000");
   put(kType, std::string(1, static_cast<char>(kind)));
   put(kMagic, kUstar);
