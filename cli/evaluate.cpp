@@ -56,7 +56,7 @@ class Evaluate : public Command {
     const std::vector<double> by_class = class_accuracies(confusion);
 
     nlohmann::json result = {{"pictures", data.images.size()},
-                             {"set_aside", bad.size()},
+                             {"skipped", bad.size()},
                              {"accuracy", 100 * accuracy_of(probabilities, label)},
                              {"classes", data.labels.classes},
                              {"confusion", confusion}};

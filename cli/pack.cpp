@@ -49,7 +49,7 @@ void Pack::run() {
   report_skipped("data", packed.skipped, source.size());
   if (json_) {
     const nlohmann::json facts = {{"pictures", packed.pictures},
-                                  {"set_aside", packed.skipped.size()},
+                                  {"skipped", packed.skipped.size()},
                                   {"classes", source.classes.size()},
                                   {"bytes", packed.bytes},
                                   {"shards", packed.files}};

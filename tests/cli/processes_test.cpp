@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 // Pictures and two sources, one with BatchNorm in its backbone; made once.
 const test::TempDir& processes_dir() {
   static const test::PreparedDir dir(
-      {"data make digits data --pictures 64 --test-pictures 100",
+      {"data make digits data --pictures 96 --test-pictures 100",
        "train --data data/signs/train-images.idx --architecture lenet --epochs 6 --batch 16 --threads 1 --out "
        "signs.safetensors",
        "train --data data/handwriting/train-images.idx --architecture dtn --epochs 4 --batch 16 --threads 1 --out "

@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"sfda", "sfda", "[sfda]\nsfda_refresh = 2\n"},
                       Case{"sfda_training_memory", "sfda", "[sfda]\nsfda_refresh = 3\nsfda_memory_training = true\n"},
                       Case{"ma", "ma", ""},
-                      Case{"ma_features", "ma", "[ma]\nma_space = \"feature\"\nma_descent = \"adam\"\n"}),
+                      Case{"ma_features", "ma", "[ma]\nma_space = \"feature\"\nma_optimiser = \"adam\"\n"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(ResumeWithOthers, IsRefused) {
