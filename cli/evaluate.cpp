@@ -56,7 +56,7 @@ class Evaluate : public Command {
     const std::vector<double> by_class = class_accuracies(confusion);
 
     nlohmann::json result = {{"pictures", data.images.size()},
-                             {"set_aside", bad.size()},
+                             {"skipped", bad.size()},
                              {"accuracy", 100 * accuracy_of(probabilities, label)},
                              {"classes", data.labels.classes},
                              {"confusion", confusion}};
@@ -64,7 +64,7 @@ class Evaluate : public Command {
       result["sources"].push_back(
           {{"name", ensemble.sources[j].info().name}, {"accuracy", 100 * accuracy_of(logits[j], label)}});
     for (const SkippedPicture& picture : bad)
-      result["set_aside_pictures"].push_back({{"picture", picture.path}, {"reason", picture.reason}});
+      result["skipped_pictures"].push_back({{"picture", picture.path}, {"reason", picture.reason}});
     for (const double share : by_class)
       result["class_accuracy"].push_back(std::isnan(share) ? nlohmann::json() : nlohmann::json(100 * share));
     if (common_.json) {

@@ -53,7 +53,7 @@ void Pack::run() {
   report_skipped("data", packed.skipped, source.size() + static_cast<int64_t>(source.skipped.size()));
   if (json_) {
     const nlohmann::json facts = {{"pictures", packed.pictures},
-                                  {"set_aside", packed.skipped.size()},
+                                  {"skipped", packed.skipped.size()},
                                   {"classes", source.classes.size()},
                                   {"bytes", packed.bytes},
                                   {"shards", packed.files}};

@@ -81,7 +81,7 @@ class Train : public Command {
                                {"pictures", result.pictures},
                                {"validation_pictures", result.validation_pictures},
                                {"validation_accuracy", 100 * result.validation_accuracy}};
-      if (result.micro_batch > 0) object["pictures_at_once"] = result.micro_batch;
+      if (result.micro_batch > 0) object["micro_batch"] = result.micro_batch;
       if (result.gpu_peak_bytes > 0) object["gpu_peak_bytes"] = result.gpu_peak_bytes;
       std::cout << object.dump(2) << '\n';
       return;

@@ -37,10 +37,14 @@ TEST(RunSummary, FormatsTheSummary) {
   EXPECT_THAT(run_summary_text(summary),
               testing::EndsWith("\n\nWARNING      the adaptation lowered the accuracy by 2.5 points; try --keep "
                                 "label-free, or use the sources as they are\n"));
-  summary["set_aside"] = 0;
+  summary["skipped"] = 0;
   EXPECT_THAT(run_summary_text(summary), HasSubstr("\n25,000 pictures, 2 rounds, 33 s\n"));
+  summary["skipped"] = 1203;
+  const std::string with_skipped = run_summary_text(summary);
+  EXPECT_THAT(with_skipped, HasSubstr("\n25,000 pictures (1,203 more skipped), 2 rounds, 33 s\n"));
+  summary.erase("skipped");
   summary["set_aside"] = 1203;
-  EXPECT_THAT(run_summary_text(summary), HasSubstr("\n25,000 pictures (1,203 more skipped), 2 rounds, 33 s\n"));
+  EXPECT_EQ(run_summary_text(summary), with_skipped) << "the key of 0.1";
   summary["confident_rounds"] = nlohmann::json::array();
   EXPECT_THAT(run_summary_text(summary), Not(HasSubstr("confident")));
 }

@@ -181,10 +181,10 @@ LabelledImages labelled(int64_t count) {
 }
 
 TEST(SourceTraining, ResumesWhereItWasInterrupted) {
-  const LabelledImages training = labelled(20), validation = labelled(10);
+  const LabelledImages training = labelled(10), validation = labelled(6);
   SourceTrainingOptions options;
   options.epochs = 4;
-  options.batch = 8;
+  options.batch = 4;
   for (const KeptIterate kept : {KeptIterate::kBest, KeptIterate::kLast}) {
     options.keep = kept;
     expect_equal_wherever_interrupted([&](Checkpointer& checkpointer) {
@@ -196,10 +196,10 @@ TEST(SourceTraining, ResumesWhereItWasInterrupted) {
 }
 
 TEST(Distillation, ResumesWhereItWasInterrupted) {
-  const ImageSet images = test::noise_pictures(20);
+  const ImageSet images = test::noise_pictures(10);
   DistillationOptions options;
   options.epochs = 3;
-  options.batch = 8;
+  options.batch = 4;
   expect_equal_wherever_interrupted([&](Checkpointer& checkpointer) {
     Ensemble teachers = test::small_ensemble({"lenet", "lenet"});
     SourceModel student(test::small_info("dtn"), Random(7));

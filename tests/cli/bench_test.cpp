@@ -15,10 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const std::string kTable =
-    "bench digits --pictures 40 --methods source-ens,shot,selective:2 --targets street,postal --source-epochs 1 "
-    "--epochs "
-    "1 "
-    "--rounds 1 --inner-epochs 1 --jobs 2 --threads 1 --out table";
+    "bench digits --architecture lenet --pictures 40 --methods source-ens,shot,selective:2 --targets street,postal "
+    "--source-epochs 1 --epochs 1 --rounds 1 --inner-epochs 1 --jobs 2 --threads 1 --out table";
 
 TEST(BenchJourney, SecondRunShowsTheFinishedTable) {
   const test::TempDir folder;
@@ -56,7 +54,7 @@ std::set<std::string> sources_of_run(const test::TempDir& folder, const std::str
 TEST(BenchJourney, TablesShareTheirSources) {
   const test::TempDir folder;
   const std::string table =
-      "bench digits --pictures 30 --targets street --epochs 1 --rounds 1 --inner-epochs 1 "
+      "bench digits --architecture lenet --pictures 30 --targets street --epochs 1 --rounds 1 --inner-epochs 1 "
       "--threads 1 --source-store store ";
   const test::Outcome first = test::run_program(folder, table + "--source-epochs 1 --methods shot --out one");
   ASSERT_EQ(first.code, 0) << first.err;
@@ -85,7 +83,8 @@ TEST(BenchJourney, TablesShareTheirSources) {
 TEST(BenchJourney, SetPassesOptionsToAdaptations) {
   const test::TempDir folder;
   const std::string table =
-      "bench digits --pictures 40 --methods shot --targets street --source-epochs 1 --epochs 1 --threads 1 --out "
+      "bench digits --architecture lenet --pictures 40 --methods shot --targets street --source-epochs 1 --epochs 1 "
+      "--threads 1 --out "
       "table ";
   const test::Outcome made = test::run_program(folder, table + "--set rate_bottleneck=0.5,record=false");
   ASSERT_EQ(made.code, 0) << made.err;

@@ -60,8 +60,8 @@ const std::vector<Job> kJobs = {
          kEveryStep,
      {"student.safetensors"}},
     {"Bench",
-     "bench digits --pictures 30 --methods shot,selective --targets street --source-epochs 1 --epochs 1 --rounds 1 "
-     "--inner-epochs 1 --jobs 2 --out out" +
+     "bench digits --architecture lenet --pictures 30 --methods shot,selective --targets street --source-epochs 1 "
+     "--epochs 1 --rounds 1 --inner-epochs 1 --jobs 2 --out out" +
          kEveryStep,
      {"table.csv", "sources/signs-seed0.safetensors", "runs/shot-street-seed0/model.safetensors",
       "runs/shot-street-seed0/predictions.csv", "runs/selective-street-seed0/model.safetensors"}},
@@ -95,9 +95,17 @@ class Interruption : public ::testing::TestWithParam<Job> {
 
   int64_t below(int64_t bound) { return std::uniform_int_distribution<int64_t>(0, bound - 1)(random_); }
 
+  // Runs the command with further flags. In a fork, which saves loading LibTorch, unless many kills are wanted; bench
+  // starts the program itself, once per job.
+  static test::ProcessResult run(const std::string& folder, const std::string& flags = "",
+                                 const std::optional<test::SignalPlan>& plan = {}, rlim_t file_limit = RLIM_INFINITY) {
+    const bool forked = !std::getenv("TRIBUTARY_KILLS") && GetParam().name != "Bench";
+    return test::run_watched(folder, GetParam().command + flags, plan, file_limit, forked);
+  }
+
   // Runs the command uninterrupted and returns the number of changes it made to its folder.
   int64_t run_uninterrupted(const std::string& folder) const {
-    const test::ProcessResult result = test::run_watched(folder, GetParam().command);
+    const test::ProcessResult result = run(folder);
     EXPECT_EQ(result.code, 0) << result.err;
     return result.changes;
   }
@@ -133,7 +141,7 @@ class Interruption : public ::testing::TestWithParam<Job> {
   void interrupt(const std::string& folder, const std::string& flags) {
     for (int attempt = 0; attempt < 50; ++attempt) {
       const test::SignalPlan plan{1 + below(whole().changes), SIGTERM};
-      const test::ProcessResult started = test::run_watched(folder, GetParam().command + flags, plan);
+      const test::ProcessResult started = run(folder, flags, plan);
       if (started.code == 128 + SIGTERM && has_checkpoint(folder + "/out")) return;
       fs::remove_all(folder + "/out");
     }
@@ -167,7 +175,7 @@ TEST_P(Interruption, KilledAtRandomItGivesTheSameResult) {
     // Every other kill hits the setup, whose few changes are all different.
     const int64_t after = 1 + below(kills % 2 == 0 ? changes : std::min(changes, kFirstChanges));
     SCOPED_TRACE("killed after " + std::to_string(after) + " of " + std::to_string(changes) + " changes");
-    const test::ProcessResult result = test::run_watched(dir, GetParam().command, test::SignalPlan{after, SIGKILL});
+    const test::ProcessResult result = run(dir, "", test::SignalPlan{after, SIGKILL});
     if (result.code == 128 + SIGKILL) {
       ++kills;
       continue;
@@ -186,7 +194,7 @@ TEST_P(Interruption, SignalSavesACheckpointAndResumes) {
   for (const int signal : {SIGTERM, SIGINT}) {
     const int64_t after = 1 + below(changes * 3 / 4);
     SCOPED_TRACE("signalled after " + std::to_string(after) + " of " + std::to_string(changes) + " changes");
-    const test::ProcessResult result = test::run_watched(dir, GetParam().command, test::SignalPlan{after, signal});
+    const test::ProcessResult result = run(dir, "", test::SignalPlan{after, signal});
     if (result.code == 0) continue;  // it finished before the signal
     EXPECT_EQ(result.code, 128 + signal) << result.err;
     EXPECT_THAT(result.err, HasSubstr("interrupted"));
@@ -207,8 +215,7 @@ INSTANTIATE_TEST_SUITE_P(Program, OneInterruption, ::testing::Values(kJobs[0], k
 TEST_P(OneInterruption, SecondSignalExitsAtOnceWithIntactFiles) {
   const std::string dir = new_dir("interrupted");
   const int64_t changes = whole().changes;
-  const test::ProcessResult result =
-      test::run_watched(dir, GetParam().command, test::SignalPlan{1 + below(changes * 3 / 4), SIGINT, 2});
+  const test::ProcessResult result = run(dir, "", test::SignalPlan{1 + below(changes * 3 / 4), SIGINT, 2});
   EXPECT_TRUE(result.code == 0 || result.code == 128 + SIGINT) << result.code << result.err;
   run_uninterrupted(dir);
   expect_whole(dir);
@@ -218,7 +225,7 @@ TEST_P(OneInterruption, FullDiskIsReportedAndKeepsTheCheckpoint) {
   const std::string dir = new_dir("interrupted");
   ASSERT_NO_FATAL_FAILURE(interrupt(dir, ""));
   constexpr rlim_t kFileLimit = 100'000;  // less than a model file
-  const test::ProcessResult full = test::run_watched(dir, GetParam().command, {}, kFileLimit);
+  const test::ProcessResult full = run(dir, "", {}, kFileLimit);
   EXPECT_EQ(full.code, 1) << full.err;
   EXPECT_THAT(full.err, HasSubstr("File too large; free some space and run the same command again"));
   run_uninterrupted(dir);
@@ -228,11 +235,11 @@ TEST_P(OneInterruption, FullDiskIsReportedAndKeepsTheCheckpoint) {
 TEST_P(OneInterruption, OtherOptionsAreRejectedWithoutRestart) {
   const std::string dir = new_dir("interrupted");
   ASSERT_NO_FATAL_FAILURE(interrupt(dir, " --seed 9"));
-  const test::ProcessResult other = test::run_watched(dir, GetParam().command);
+  const test::ProcessResult other = run(dir);
   EXPECT_EQ(other.code, 2) << other.err;
   EXPECT_THAT(other.err, HasSubstr("seed: 9 there, 0 here"));
   EXPECT_THAT(other.err, HasSubstr("--restart"));
-  const test::ProcessResult restarted = test::run_watched(dir, GetParam().command + " --restart");
+  const test::ProcessResult restarted = run(dir, " --restart");
   EXPECT_EQ(restarted.code, 0) << restarted.err;
   expect_whole(dir);
 }

@@ -63,12 +63,12 @@ TEST(SkippedJourney, NothingVanishesSilently) {
   ASSERT_EQ(adapted.code, 0) << adapted.err;
   EXPECT_THAT(adapted.out, HasSubstr("14 pictures (4 more skipped), "));
   const json summary = json::parse(file_text(folder / "run/summary.json"));
-  EXPECT_EQ(summary.at("set_aside"), 4);
+  EXPECT_EQ(summary.at("skipped"), 4);
   auto rows = rows_of(file_text(folder / "run/predictions.csv"));
   EXPECT_EQ(rows.size(), 1u + 14 + 4);
   for (const auto& [path, reason] : skipped) {
     EXPECT_THAT(adapted.err, HasSubstr("tributary adapt: skipped " + path + ": " + reason + " (")) << path;
-    EXPECT_THAT(summary.at("set_aside_pictures").dump(), HasSubstr(json(path).dump())) << path;
+    EXPECT_THAT(summary.at("skipped_pictures").dump(), HasSubstr(json(path).dump())) << path;
     EXPECT_THAT(rows[path], HasSubstr("," + reason)) << path;
     EXPECT_THAT(file_text(folder / "run/report.html"), HasSubstr(path + ": " + reason)) << path;
   }

@@ -104,8 +104,9 @@ TEST_P(DistributedSession, MatchesOneProcess) {
   const Recorder wanted = adapted_by(alone, GetParam().method, pictures);
   test::run_ranks(GetParam().ranks, [&](Communicator& comm) {
     Ensemble ensemble = sources();
-    ensemble.shard(
-        comm, quick_method(GetParam().method)->division() == Division::kNone ? Sharding::By::kNothing : GetParam().by);
+    ensemble.shard(comm, quick_method(GetParam().method)->supported_sharding() == SupportedSharding::kNone
+                             ? Sharding::By::kNothing
+                             : GetParam().by);
     expect_equal(adapted_by(ensemble, GetParam().method, pictures), wanted);
   });
 }

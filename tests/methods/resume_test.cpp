@@ -12,6 +12,8 @@ namespace {
 
 using test::Recorder;
 
+constexpr int64_t kResumePictures = 10, kResumeBatch = 4;
+
 // Saves the state at opportunity `at` and stops there; counts the opportunities.
 class Interrupting : public Checkpointer {
  public:
@@ -48,7 +50,7 @@ class Resume : public ::testing::TestWithParam<Case> {
   std::pair<RoundEvent, NamedTensors> adapted(Checkpointer& checkpointer) const {
     Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
     Recorder recorder;
-    method()->adapt(ensemble, test::noise_pictures(18), recorder, checkpointer);
+    method()->adapt(ensemble, test::noise_pictures(kResumePictures), recorder, checkpointer);
     return {recorder.rounds.back(), copy_of(ensemble.state())};
   }
 
@@ -57,7 +59,7 @@ class Resume : public ::testing::TestWithParam<Case> {
       SelectiveOptions options;
       options.rounds = 2;
       options.inner_epochs = 1;
-      options.batch = 8;
+      options.batch = kResumeBatch;
       options.alignment.momentum = 0.5;
       if (GetParam().options == "ingredients") {
         apply_variant(options, Variant::kTributary);
@@ -73,7 +75,9 @@ class Resume : public ::testing::TestWithParam<Case> {
       entry.declare(table);
       table.read_toml_text(GetParam().options, "options.toml");
       table.apply_toml();
-      return entry.make(test::quick());
+      MethodOptions options = test::quick();
+      options.batch = kResumeBatch;
+      return entry.make(options);
     }
     throw std::logic_error("no method " + GetParam().method);
   }
@@ -126,11 +130,11 @@ TEST_P(ResumeReport, RepeatsAnInterruptedReport) {
   const auto [whole, whole_models] = adapted(never);
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   Impatient impatient;
-  ASSERT_THROW(method()->adapt(ensemble, test::noise_pictures(18), impatient, never), Interrupted);
+  ASSERT_THROW(method()->adapt(ensemble, test::noise_pictures(kResumePictures), impatient, never), Interrupted);
   Resuming resuming(folder / "kept.safetensors");
   Ensemble again = test::small_ensemble({"lenet", "dtn"});
   Recorder recorder;
-  method()->adapt(again, test::noise_pictures(18), recorder, resuming);
+  method()->adapt(again, test::noise_pictures(kResumePictures), recorder, resuming);
   EXPECT_EQ(recorder.rounds.front().round, 1);
   EXPECT_EQ(recorder.rounds.size(), 2u);
   EXPECT_TRUE(torch::equal(recorder.rounds.back().probabilities, whole.probabilities));
@@ -147,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"sfda", "sfda", "[sfda]\nsfda_refresh = 2\n"},
                       Case{"sfda_training_memory", "sfda", "[sfda]\nsfda_refresh = 3\nsfda_memory_training = true\n"},
                       Case{"ma", "ma", ""},
-                      Case{"ma_features", "ma", "[ma]\nma_space = \"feature\"\nma_descent = \"adam\"\n"}),
+                      Case{"ma_features", "ma", "[ma]\nma_space = \"feature\"\nma_optimiser = \"adam\"\n"}),
     [](const auto& info) { return info.param.name; });
 
 TEST(ResumeWithOthers, IsRefused) {

@@ -67,9 +67,9 @@ TEST_P(MaParity, LossesGradientsAndSingularVectorsMatch) {
   const Tensor real = step.begin(pixels, target);
   const MaDraw draw = step.draw(6, draws);
   const Tensor start = draws.normal(real.sizes());
-  const MaSlopes of_discriminator = step.discriminator_slopes(real, draw);
-  const MaSlopes of_generator = step.generator_slopes(draw);
-  const MaSlopes of_predictor = step.predictor_slopes(real, draw, start, torch::tensor(0.25f), generated, target);
+  const MaGradients of_discriminator = step.discriminator_gradients(real, draw);
+  const MaGradients of_generator = step.generator_gradients(draw);
+  const MaGradients of_predictor = step.predictor_gradients(real, draw, start, torch::tensor(0.25f), generated, target);
   dump.add("pixels", pixels);
   dump.add("labels", draw.labels);
   dump.add("z", draw.z);

@@ -116,7 +116,7 @@ TEST_F(AdaptationRunTest, RetriesWithMicroBatchesWhenTheGpuIsOutOfMemory) {
   const auto result = run();
   ASSERT_TRUE(result);
   EXPECT_THAT(listener_.retried, ElementsAre(4));
-  EXPECT_EQ(result->summary.at("pictures_at_once"), 4);
+  EXPECT_EQ(result->summary.at("micro_batch"), 4);
 }
 
 TEST_F(AdaptationRunTest, RetriesEveryMethodThatSupportsMicroBatches) {

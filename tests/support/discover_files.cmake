@@ -4,7 +4,7 @@
 #         -P discover_files.cmake
 #
 # Loading LibTorch takes half a second per process, so the tests of one source share a process. The entry for
-# ROOT/adapt/selection_test.cpp is adapt.selection. All sources of a folder in FOLDERS form one entry with its name.
+# ROOT/train/adam_test.cpp is train.adam. All sources of a folder in FOLDERS form one entry with its name.
 # Entries that match LONG start first.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${PROGRAM} --gtest_list_tests --gtest_output=xml:${OUTPUT}.xml

@@ -20,6 +20,19 @@
 
 namespace tributary::test {
 
+// Runs `tributary ARGUMENTS` (shell text) on the CPU in this process, a fork, and exits without the destructors of the
+// test program.
+[[noreturn]] inline void become_program(const std::string& arguments) {
+  wordexp_t words{};
+  if (::wordexp(("tributary " + arguments).c_str(), &words, WRDE_NOCMD) != 0) ::_exit(127);
+  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  const int code = cli::run_program(static_cast<int>(words.we_wordc), words.we_wordv);
+  std::cout.flush();
+  std::cerr.flush();
+  std::fflush(nullptr);
+  ::_exit(code);
+}
+
 // Like `run_program`: runs `tributary ARGUMENTS` (shell text) in `folder`, on the CPU. The caller must have no other
 // threads, because a fork does not copy them.
 inline Outcome run_forked_program(const TempDir& folder, const std::string& arguments) {
@@ -30,19 +43,13 @@ inline Outcome run_forked_program(const TempDir& folder, const std::string& argu
   std::fflush(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
-    wordexp_t words{};
     const int nothing = ::open("/dev/null", O_RDONLY);
     const int printed = ::open(out.c_str(), O_WRONLY | O_CREAT, 0600);
     const int messages = ::open(err.c_str(), O_WRONLY | O_CREAT, 0600);
-    if (::wordexp(("tributary " + arguments).c_str(), &words, WRDE_NOCMD) != 0 || ::chdir(folder.path().c_str()) != 0 ||
-        ::dup2(nothing, 0) < 0 || ::dup2(printed, 1) < 0 || ::dup2(messages, 2) < 0)
+    if (::chdir(folder.path().c_str()) != 0 || ::dup2(nothing, 0) < 0 || ::dup2(printed, 1) < 0 ||
+        ::dup2(messages, 2) < 0)
       ::_exit(127);
-    ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    const int code = cli::run_program(static_cast<int>(words.we_wordc), words.we_wordv);
-    std::cout.flush();
-    std::cerr.flush();
-    std::fflush(nullptr);
-    ::_exit(code);  // without the destructors of the test program
+    become_program(arguments);
   }
   if (child < 0) throw std::runtime_error("cannot fork");
   int status = 0;

@@ -17,6 +17,11 @@ struct Recorder : Observer {
   void on_round(const RoundEvent& event) override { rounds.push_back(event); }
 };
 
+// The probabilities that round `round` reported.
+inline Tensor after(const Recorder& recorder, size_t round) {
+  return recorder.rounds.at(round).probabilities;
+}
+
 // A few epochs with small batches.
 inline MethodOptions quick(int64_t epochs = 2) {
   MethodOptions options;

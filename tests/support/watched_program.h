@@ -18,7 +18,7 @@
 #include <map>
 #include <optional>
 
-#include "tests/support/program.h"
+#include "tests/support/forked_program.h"
 
 namespace tributary::test {
 
@@ -78,12 +78,16 @@ class ChangeCounter {
   std::map<int, std::string> folders_;
 };
 
-// Runs `tributary ARGUMENTS` (shell text) in `folder`, on the CPU, with a limit of `file_limit` bytes per file.
+// Runs `tributary ARGUMENTS` (shell text) in `folder`, on the CPU, with a limit of `file_limit` bytes per file. In a
+// fork of the test process (forked_program.h) if `forked`.
 inline ProcessResult run_watched(const std::string& folder, const std::string& arguments,
-                                 std::optional<SignalPlan> plan = {}, rlim_t file_limit = RLIM_INFINITY) {
+                                 std::optional<SignalPlan> plan = {}, rlim_t file_limit = RLIM_INFINITY,
+                                 bool forked = false) {
   const TempDir capture;
   const std::string err = capture / "err", command = "exec " + shell_quoted(TRIBUTARY_BINARY) + " " + arguments;
   ChangeCounter changes(folder);
+  std::cout.flush();
+  std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
     const rlimit limit{file_limit, file_limit};
@@ -91,6 +95,7 @@ inline ProcessResult run_watched(const std::string& folder, const std::string& a
     if (chdir(folder.c_str()) != 0 || setrlimit(RLIMIT_FSIZE, &limit) != 0 || dup2(nothing, 0) < 0 ||
         dup2(nothing, 1) < 0 || dup2(messages, 2) < 0)
       _exit(127);
+    if (forked) become_program(arguments);
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
     execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
     _exit(127);

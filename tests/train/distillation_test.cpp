@@ -123,17 +123,19 @@ TEST(Distillation, ACopyOfTheTeacherHasZeroLoss) {
 }
 
 TEST(Distillation, TeachesDigitsToASmallerNetwork) {
-  const LabelledImages data = make_digits(DigitDomain::kHandwriting, 300, 1);
+  const LabelledImages data = make_digits(DigitDomain::kHandwriting, 160, 1);
   Ensemble teachers;
   for (const uint64_t seed : {1, 2}) {
     teachers.sources.emplace_back(test::small_info("dtn"), Random(seed));
     SourceTrainingOptions training;
     training.epochs = 4;
+    training.batch = 32;
     train_source(teachers.sources.back(), data, data, training, seed);
   }
   SourceModel student(test::small_info("lenet"), Random(9));
   DistillationOptions options;
   options.epochs = 12;
+  options.batch = 32;
   distill(student, teachers, data.images, options, 1);
   const DeviceImages images(data.images, torch::kCPU);
   const Tensor taught = combine(evaluate_logits(teachers, images), teachers.mixture).argmax(-1);

@@ -10,7 +10,7 @@ import {fileURLToPath} from 'node:url';
 import {canvasPrint, readerTests, sumOf} from './reader.mjs';
 
 const PROGRAM = process.env.TRIBUTARY_BINARY ?? fileURLToPath(new URL('../../build/tributary', import.meta.url));
-const PICTURES = 300;
+const PICTURES = 150;
 
 readerTests('the report of a real run', ({visit}) => {
   let folder;
@@ -20,7 +20,7 @@ readerTests('the report of a real run', ({visit}) => {
     execFileSync(PROGRAM, ['data', 'make', 'digits', 'digits', '--pictures', String(PICTURES)], {cwd: folder});
     const sources = ['handwriting', 'signs'].flatMap((name) => {
       const data = `digits/${name}/train-images.idx`;
-      run('train', '--data', data, '--architecture', 'lenet', '--epochs', '15', '--out', `${name}.safetensors`);
+      run('train', '--data', data, '--architecture', 'lenet', '--epochs', '8', '--out', `${name}.safetensors`);
       return ['--source', `${name}.safetensors`];
     });
     const target = 'digits/street/train-images.idx';

@@ -26,6 +26,11 @@ inline Tensor chosen_rows_as_float(const Tensor& features, const Tensor& index, 
   return features.index_select(0, index.to(features.device())).to(device).to(torch::kFloat32);
 }
 
+// The rows [n, d], each divided by its length.
+inline Tensor unit_length_rows(const Tensor& rows) {
+  return rows / rows.norm(2, {1}, true).clamp_min(1e-12);
+}
+
 // Calls work(begin, end) for blocks of `rows` rows. A row takes `numbers` values; a block takes at most 2^25 of them.
 template <typename Work>
 void for_row_blocks(int64_t rows, int64_t numbers, const Work& work) {

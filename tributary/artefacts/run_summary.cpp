@@ -66,7 +66,7 @@ std::string run_summary_text(const json& summary) {
                                   thousands(static_cast<int64_t>(confident.back())), pictures));
   line("changed",
        fmt::format("{} % of the predictions since the start", percent(summary.at("changed_share").get<double>())));
-  const auto skipped = summary.value("set_aside", int64_t{0});
+  const auto skipped = summary.value("skipped", summary.value("set_aside", int64_t{0}));  // the latter in runs of 0.1
   text += fmt::format("\n{} pictures{}, {} rounds, {}\n", pictures,
                       skipped > 0 ? fmt::format(" ({} more skipped)", thousands(skipped)) : "",
                       summary.at("rounds").get<int64_t>(), duration(summary.at("seconds").get<double>()));

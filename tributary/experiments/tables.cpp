@@ -101,7 +101,8 @@ std::string adaptation_kind(const TableTask& task, const TableRow& row, const Ta
 // The peak memory that a job reports. A job with micro-batches had too little memory; its peak says nothing about whole
 // batches.
 int64_t gpu_peak_of(const nlohmann::json& summary) {
-  if (!summary.is_object() || summary.contains("pictures_at_once")) return 0;
+  const auto has = [&](const char* key) { return summary.contains(key); };
+  if (!summary.is_object() || has("micro_batch") || has("pictures_at_once")) return 0;  // the latter in runs of 0.1
   return summary.value("gpu_peak_bytes", int64_t{0});
 }
 

@@ -26,10 +26,10 @@ constexpr uint64_t kEndBytes = 22;
 constexpr uint64_t kZip64EndBytes = 56;
 constexpr uint64_t kLocatorBytes = 20;
 
-constexpr uint64_t kFull16 = 0xffff;      // "see the ZIP64 field"
-constexpr uint64_t kFull32 = 0xffffffff;  // the same
-constexpr uint64_t kEncrypted = 1;        // flag
-constexpr uint64_t kSizesFollow = 8;      // flag: checksum and sizes follow the data instead of the local header
+constexpr uint64_t kSeeZip64Count = 0xffff;  // "see the ZIP64 field"
+constexpr uint64_t kSeeZip64 = 0xffffffff;   // the same
+constexpr uint64_t kEncrypted = 1;           // flag
+constexpr uint64_t kSizesFollow = 8;         // flag: checksum and sizes follow the data instead of the local header
 
 template <typename... Args>
 [[noreturn]] void damaged(const std::string& file, fmt::format_string<Args...> format, Args&&... args) {
@@ -73,9 +73,9 @@ Directory find_directory(Bytes bytes, const std::string& file) {
     if (number(bytes, at + 16, 4) != 0 || number(bytes, at + 20, 4) != 0) damaged(file, "it has several volumes");
     const Directory zip64{number(bytes, at + 48, 8), number(bytes, at + 40, 8), number(bytes, at + 32, 8)};
     if (number(bytes, at + 24, 8) != zip64.count) damaged(file, "its ZIP64 end record has two different counts");
-    if ((directory.offset != kFull32 && directory.offset != zip64.offset) ||
-        (directory.size != kFull32 && directory.size != zip64.size) ||
-        (directory.count != kFull16 && directory.count != zip64.count))
+    if ((directory.offset != kSeeZip64 && directory.offset != zip64.offset) ||
+        (directory.size != kSeeZip64 && directory.size != zip64.size) ||
+        (directory.count != kSeeZip64Count && directory.count != zip64.count))
       damaged(file, "its two end records do not agree");
     directory = zip64;
     limit = at;
@@ -90,14 +90,14 @@ Directory find_directory(Bytes bytes, const std::string& file) {
 
 // Replaces numbers that do not fit 32 bits by those of the ZIP64 extra field. False if they are missing.
 bool read_zip64(Bytes extra, std::initializer_list<uint64_t*> numbers) {
-  if (std::none_of(numbers.begin(), numbers.end(), [](const uint64_t* n) { return *n == kFull32; })) return true;
+  if (std::none_of(numbers.begin(), numbers.end(), [](const uint64_t* n) { return *n == kSeeZip64; })) return true;
   while (extra.size() >= 4) {
     const uint64_t length = number(extra, 2, 2);
     if (length > extra.size() - 4) return false;
     Bytes field = extra.subspan(4, length);
     if (number(extra, 0, 2) == 1) {
       for (uint64_t* n : numbers) {
-        if (*n != kFull32) continue;
+        if (*n != kSeeZip64) continue;
         if (field.size() < 8) return false;
         *n = number(field, 0, 8);
         field = field.subspan(8);
@@ -110,7 +110,7 @@ bool read_zip64(Bytes extra, std::initializer_list<uint64_t*> numbers) {
 }
 
 // A directory entry before validation.
-struct RawEntry {
+struct RawZipEntry {
   std::string_view name;
   uint64_t flags = 0;
   uint64_t method = 0;
@@ -121,20 +121,20 @@ struct RawEntry {
 };
 
 // Removes the first entry from `rest`, the remaining directory.
-RawEntry next_entry(Bytes& rest, const std::string& file) {
+RawZipEntry next_entry(Bytes& rest, const std::string& file) {
   if (rest.size() < kDirectoryBytes || number(rest, 0, 4) != kDirectoryHeader)
     damaged(file, "its directory is broken {} bytes before its end", rest.size());
   const uint64_t name = number(rest, 28, 2);
   const uint64_t extra = number(rest, 30, 2);
   const uint64_t length = kDirectoryBytes + name + extra + number(rest, 32, 2);
   if (length > rest.size()) damaged(file, "an entry of {} bytes in the last {} of its directory", length, rest.size());
-  RawEntry raw{text(rest.subspan(kDirectoryBytes, name)),
-               number(rest, 8, 2),
-               number(rest, 10, 2),
-               number(rest, 16, 4),
-               number(rest, 20, 4),
-               number(rest, 24, 4),
-               number(rest, 42, 4)};
+  RawZipEntry raw{text(rest.subspan(kDirectoryBytes, name)),
+                  number(rest, 8, 2),
+                  number(rest, 10, 2),
+                  number(rest, 16, 4),
+                  number(rest, 20, 4),
+                  number(rest, 24, 4),
+                  number(rest, 42, 4)};
   if (number(rest, 34, 2) != 0) damaged(file, "\"{}\" lies in another volume", printable(raw.name));
   if ((raw.flags & kEncrypted) != 0) damaged(file, "\"{}\" is encrypted", printable(raw.name));
   if (!read_zip64(rest.subspan(kDirectoryBytes + name, extra), {&raw.size, &raw.stored, &raw.offset}))
@@ -146,7 +146,7 @@ RawEntry next_entry(Bytes& rest, const std::string& file) {
 }
 
 // Validates a directory entry against its local header. `bytes` is the file up to the directory.
-ZipEntry validated(const RawEntry& raw, Bytes bytes, const std::string& file) {
+ZipEntry validated(const RawZipEntry& raw, Bytes bytes, const std::string& file) {
   const std::string name = printable(raw.name);
   if (raw.offset > bytes.size() || bytes.size() - raw.offset < kLocalBytes)
     damaged(file, "\"{}\" lies at byte {} of {}", name, raw.offset, bytes.size());
@@ -167,8 +167,8 @@ ZipEntry validated(const RawEntry& raw, Bytes bytes, const std::string& file) {
   const uint64_t checksum = number(header, 14, 4);
   uint64_t stored = number(header, 18, 4);
   uint64_t size = number(header, 22, 4);
-  const bool omitted = (flags & kSizesFollow) != 0 && checksum == 0 && (stored == 0 || stored == kFull32) &&
-                       (size == 0 || size == kFull32);
+  const bool omitted = (flags & kSizesFollow) != 0 && checksum == 0 && (stored == 0 || stored == kSeeZip64) &&
+                       (size == 0 || size == kSeeZip64);
   if (!omitted) {
     if (!read_zip64(header.subspan(kLocalBytes + name_length, extra_length), {&size, &stored}))
       damaged(file, "\"{}\" lacks its ZIP64 sizes", name);
@@ -187,7 +187,7 @@ ZipReader::ZipReader(std::span<const uint8_t> bytes, std::string file) : file_(s
   const Bytes before = bytes.first(directory.offset);
   std::vector<std::pair<uint64_t, uint64_t>> ranges;  // begin and end of every entry with its header
   for (uint64_t i = 0; i < directory.count; ++i) {
-    const RawEntry raw = next_entry(rest, file_);
+    const RawZipEntry raw = next_entry(rest, file_);
     const ZipEntry entry = validated(raw, before, file_);
     if (!index_.emplace(entry.name, entries_.size()).second)
       damaged(file_, "two entries are named \"{}\"", printable(entry.name));

@@ -8,7 +8,7 @@
 namespace tributary {
 
 // How ranks may split a method's training (model/sharded_pass.h).
-enum class Division {
+enum class SupportedSharding {
   kNone,    // nothing: its losses reach backbone parameters other than through the features
   kRows,    // the rows of every batch; it trains one source after the other
   kEither,  // rows or sources: it trains all sources together
@@ -28,7 +28,7 @@ class Method {
   // Whether sources may take micro-batches (model/micro_batch.h) if memory is short.
   virtual bool supports_micro_batches() const { return true; }
   // How ranks may split its training.
-  virtual Division division() const { return Division::kRows; }
+  virtual SupportedSharding supported_sharding() const { return SupportedSharding::kRows; }
 };
 
 }  // namespace tributary

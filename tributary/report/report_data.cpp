@@ -122,10 +122,13 @@ namespace {
 // Notes on pictures that were skipped, at most kMost of them.
 void add_skipped(nlohmann::json& notes, const nlohmann::json& summary) {
   constexpr size_t kMost = 50;
-  const auto count = summary.at("set_aside").get<int64_t>();
+  const bool old = summary.contains("set_aside");  // the keys of 0.1
+  const auto count = summary.value(old ? "set_aside" : "skipped", int64_t{0});
+  if (count == 0) return;
   notes.push_back(fmt::format("{} file{} could not be read and {} skipped", thousands(count), count == 1 ? "" : "s",
                               count == 1 ? "was" : "were"));
-  const nlohmann::json pictures = summary.value("set_aside_pictures", nlohmann::json::array());
+  const nlohmann::json pictures =
+      summary.value(old ? "set_aside_pictures" : "skipped_pictures", nlohmann::json::array());
   for (size_t i = 0; i < std::min(kMost, pictures.size()); ++i)
     notes.push_back(fmt::format("{}: {}", pictures[i].at("picture").get<std::string>(),
                                 pictures[i].at("reason").get<std::string>()));
@@ -179,7 +182,7 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
   if (summary.contains("accuracy")) data["test"] = config["test"].value_or(std::string());
   if (options.embedded_rounds > 0) data["embedding"] = report_embedding(parts, options);
   if (subject.pictures) data["gallery"] = report_gallery(parts, *subject.pictures, options.gallery);
-  if (summary.value("set_aside", 0) > 0) add_skipped(data["notes"], summary);
+  add_skipped(data["notes"], summary);
   if (parts.result != &history.rounds.back())
     data["notes"].push_back(fmt::format("Predictions are those of round {}, which was kept: {}", parts.result->round,
                                         summary.at("kept").at("reason").get<std::string>()));

@@ -146,7 +146,7 @@ KeepRule AdaptationRun::keep_rule() const {
 void AdaptationRun::follow(Ensemble ensemble) {
   const std::unique_ptr<Method> method = make_method();
   ensemble.to(options_.device);
-  session_.shard(ensemble, method->division());
+  session_.shard(ensemble, method->supported_sharding());
   std::optional<AccuracyObserver> accuracy;
   std::vector<Observer*> listeners;
   if (data_.test) listeners.push_back(&accuracy.emplace(*data_.test, options_.device));
@@ -161,7 +161,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
                                   options_.method.name));
   for (SourceModel& source : ensemble.sources) set_micro_batch(source, micro_batch);
   ensemble.to(options_.device);
-  session_.shard(ensemble, method->division());
+  session_.shard(ensemble, method->supported_sharding());
 
   KeptRound kept(keep_rule());
   MetricsObserver metrics(folder, options_.device, &kept);
@@ -195,7 +195,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   if (!kept.is_last()) record.replace_result(summary, kept.result());
   if (const nlohmann::json decision = kept.to_json(); !decision.is_null()) summary["kept"] = decision;
   if (const nlohmann::json stop = kept.stop_json(); !stop.is_null()) summary["stopped"] = stop;
-  if (micro_batch > 0) summary["pictures_at_once"] = micro_batch;
+  if (micro_batch > 0) summary["micro_batch"] = micro_batch;
   if (const int64_t peak = peak_process_memory(options_.device); peak > 0) summary["gpu_peak_bytes"] = peak;
   if (accuracy) summary["accuracy"] = accuracies(*accuracy, pick.round(), kept.to_json());
   if (const auto signs = kept.signs_of_collapse(); !signs.empty()) {
@@ -240,13 +240,13 @@ nlohmann::json AdaptationRun::summary_of(const RunRecord& record) const {
   nlohmann::json summary = {
       {"run", run},
       {"method", options_.oracle_labels.empty() ? options_.method.name : options_.method.oracle->name},
-      {"set_aside", data_.skipped.size()},
+      {"skipped", data_.skipped.size()},
       {"model", run + "/model.safetensors"},
       {"predictions", run + "/predictions.csv"}};
   record.add_to(summary);
   for (size_t j = 0; j < options_.sources.size(); ++j) summary["sources"][j]["file"] = options_.sources[j];
   for (const SkippedPicture& picture : data_.skipped)
-    summary["set_aside_pictures"].push_back({{"picture", picture.path}, {"reason", picture.reason}});
+    summary["skipped_pictures"].push_back({{"picture", picture.path}, {"reason", picture.reason}});
   return summary;
 }
 

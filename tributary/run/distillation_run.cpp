@@ -78,7 +78,7 @@ std::optional<DistillationRunResult> DistillationRun::run() {
 
   teachers.to(options_.device);
   student.to(options_.device);
-  session_.shard(teachers, Division::kRows);
+  session_.shard(teachers, SupportedSharding::kRows);
   session_.shard(student);
   if (session_.first()) {
     train(student, teachers, target);

@@ -20,7 +20,8 @@ void DistributedSession::declare(OptionTable& table, Work work) {
   if (work != Work::kPasses) return;
   table
       .choice(
-          "scale", "shard", &divide_, {{"auto", Divide::kAuto}, {"rows", Divide::kRows}, {"sources", Divide::kSources}},
+          "scale", "shard", &shard_by_,
+          {{"auto", ShardBy::kAuto}, {"rows", ShardBy::kRows}, {"sources", ShardBy::kSources}},
           "what to split between processes: the rows of every batch, or the sources; auto splits the sources if they "
           "divide evenly and the method trains them jointly")
       .alias("divide")
@@ -66,15 +67,15 @@ Checkpointer& DistributedSession::checkpointer(CheckpointFolder* own, const Chec
   return *checkpointer_;
 }
 
-void DistributedSession::shard(Ensemble& ensemble, Division division) const {
+void DistributedSession::shard(Ensemble& ensemble, SupportedSharding supported) const {
   if (!process_group_) return;
-  const bool even = division == Division::kEither && ensemble.size() % process_group_->size() == 0;
+  const bool even = supported == SupportedSharding::kEither && ensemble.size() % process_group_->size() == 0;
   const bool by_sources =
-      divide_ == Divide::kSources || (divide_ == Divide::kAuto && even && process_group_->size() > 1);
+      shard_by_ == ShardBy::kSources || (shard_by_ == ShardBy::kAuto && even && process_group_->size() > 1);
   ensemble.shard(*process_group_,
-                 division == Division::kNone ? Sharding::By::kNothing
-                 : by_sources                ? Sharding::By::kSources
-                                             : Sharding::By::kRows,
+                 supported == SupportedSharding::kNone ? Sharding::By::kNothing
+                 : by_sources                          ? Sharding::By::kSources
+                                                       : Sharding::By::kRows,
                  !local_batch_norm_);
 }
 

@@ -52,14 +52,14 @@ class DistributedSession {
   Checkpointer& checkpointer(CheckpointFolder* own, const CheckpointOptions& options);
 
   // Shards the training passes as the method and the options ask for.
-  void shard(Ensemble& ensemble, Division division) const;
+  void shard(Ensemble& ensemble, SupportedSharding supported) const;
   void shard(SourceModel& model) const;
 
  private:
-  enum class Divide { kAuto, kRows, kSources };
+  enum class ShardBy { kAuto, kRows, kSources };
 
   DistributedOptions options_;
-  Divide divide_ = Divide::kAuto;
+  ShardBy shard_by_ = ShardBy::kAuto;
   bool local_batch_norm_ = false;
   RankInfo rank_info_;
   std::unique_ptr<ProcessGroup> process_group_;

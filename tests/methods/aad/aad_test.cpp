@@ -12,23 +12,20 @@
 namespace tributary {
 namespace {
 
+using test::after;
 using test::quick;
 using test::Recorder;
 
-Recorder adapted(Ensemble& ensemble, const ImageSet& images, const std::string& options = "",
-                 const MethodOptions& common = quick()) {
+Recorder adapted_by_aad(Ensemble& ensemble, const ImageSet& images, const std::string& options = "",
+                        const MethodOptions& common = quick()) {
   Recorder recorder;
   test::configured(aad_method(), options, common)->adapt(ensemble, images, recorder);
   return recorder;
 }
 
-Recorder adapted(const std::string& options, const MethodOptions& common = quick()) {
+Recorder adapted_by_aad(const std::string& options, const MethodOptions& common = quick()) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
-  return adapted(ensemble, test::noise_pictures(30), options, common);
-}
-
-Tensor after(const Recorder& recorder, size_t round) {
-  return recorder.rounds.at(round).probabilities;
+  return adapted_by_aad(ensemble, test::noise_pictures(30), options, common);
 }
 
 TEST(Aad, RunsToItsEndAndTrainsEveryPart) {
@@ -36,7 +33,7 @@ TEST(Aad, RunsToItsEndAndTrainsEveryPart) {
   freeze(ensemble.sources.front().classifier_parameters());  // as another method may have left it
   std::vector<NamedTensors> before;
   for (const SourceModel& source : ensemble.sources) before.push_back(copy_of(source.state()));
-  const Recorder recorder = adapted(ensemble, test::noise_pictures(30));
+  const Recorder recorder = adapted_by_aad(ensemble, test::noise_pictures(30));
   ASSERT_EQ(recorder.rounds.size(), 3u);
   EXPECT_EQ(recorder.steps, 2 * 2 * 4);
   EXPECT_EQ(ensemble.mixture.rule, Combination::kMeanProbability);
@@ -75,7 +72,7 @@ TEST(Aad, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   const auto with_seed = [](uint64_t seed) {
     MethodOptions common = quick();
     common.seed = seed;
-    return after(adapted("", common), 2);
+    return after(adapted_by_aad("", common), 2);
   };
   EXPECT_TENSOR_EQ(with_seed(1), with_seed(1));
   EXPECT_GT(test::distance(with_seed(1), with_seed(2)), 1e-5);
@@ -84,7 +81,7 @@ TEST(Aad, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
 TEST(Aad, DoesTheSameWithPicturesThatDoNotFitInMemory) {
   const auto probabilities = [](const ImageSet& images) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
-    return after(adapted(ensemble, images), 2);
+    return after(adapted_by_aad(ensemble, images), 2);
   };
   const ImageSet images = test::noise_pictures(25);
   EXPECT_TENSOR_EQ(probabilities(test::streamed(images)), probabilities(images));
@@ -95,31 +92,31 @@ TEST(Aad, DoesTheSameInMicroBatches) {
   const auto probabilities = [](int64_t micro_batch) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
     if (micro_batch > 0) set_micro_batch(ensemble.sources.front(), micro_batch);
-    return after(adapted(ensemble, test::noise_pictures(24), "aad_beta = 0.0\n"), 2);
+    return after(adapted_by_aad(ensemble, test::noise_pictures(24), "aad_beta = 0.0\n"), 2);
   };
   EXPECT_TENSOR_NEAR(probabilities(3), probabilities(0), 1e-4);
 }
 
 TEST(Aad, HasFewerNeighboursInTheSecondHalfAlone) {
-  const Recorder steady = adapted("aad_neighbours = 3\n");
-  const Recorder fewer = adapted("aad_neighbours = 3\naad_later_neighbours = 2\n");
+  const Recorder steady = adapted_by_aad("aad_neighbours = 3\n");
+  const Recorder fewer = adapted_by_aad("aad_neighbours = 3\naad_later_neighbours = 2\n");
   EXPECT_TENSOR_NEAR(after(fewer, 1), after(steady, 1), 1e-5);
   EXPECT_GT(test::distance(after(fewer, 2), after(steady, 2)), 1e-6);
 }
 
 TEST(Aad, EveryOptionChangesTheResult) {
-  const Tensor usual = after(adapted("aad_beta = 1.0\n"), 2);
+  const Tensor usual = after(adapted_by_aad("aad_beta = 1.0\n"), 2);
   for (const std::string option : {"aad_alpha = 2.0\n", "aad_one_sided = true\n", "aad_schedule = \"constant\"\n",
                                    "aad_whole_batches = true\n", "aad_neighbours = 1\n"})
-    EXPECT_GT(test::distance(after(adapted("aad_beta = 1.0\n" + option), 2), usual), 1e-7) << option;
-  EXPECT_EQ(adapted("aad_whole_batches = true\n").steps, 2 * 3);
+    EXPECT_GT(test::distance(after(adapted_by_aad("aad_beta = 1.0\n" + option), 2), usual), 1e-7) << option;
+  EXPECT_EQ(adapted_by_aad("aad_whole_batches = true\n").steps, 2 * 3);
 }
 
 TEST(Aad, TakesTheHyperParametersOfTheBenchmark) {
   const auto of = [](const std::string& benchmark, const std::string& options) {
     MethodOptions common = quick();
     common.benchmark = benchmark;
-    return after(adapted(options, common), 2);
+    return after(adapted_by_aad(options, common), 2);
   };
   EXPECT_TENSOR_EQ(
       of("office-home/art", ""),
@@ -147,8 +144,8 @@ TEST(AadHyperParameters, OfOtherPhotographsGoByClassesAndPictures) {
 
 TEST(Aad, TwoPicturesAreEnoughAndOneIsRefused) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
-  EXPECT_TRUE(after(adapted(ensemble, test::noise_pictures(2)), 2).isfinite().all().item<bool>());
-  EXPECT_THROW(adapted(ensemble, test::noise_pictures(1)), InputError);
+  EXPECT_TRUE(after(adapted_by_aad(ensemble, test::noise_pictures(2)), 2).isfinite().all().item<bool>());
+  EXPECT_THROW(adapted_by_aad(ensemble, test::noise_pictures(1)), InputError);
 }
 
 TEST(Aad, DoesTheSameOnAGpuWithCapturedSteps) {
@@ -160,7 +157,7 @@ TEST(Aad, DoesTheSameOnAGpuWithCapturedSteps) {
     common.benchmark = "office-home/art";  // whose neighbours change halfway
     common.precision = Precision::kFloat32;
     common.cuda_graph = cuda_graph;
-    return after(adapted(ensemble, test::noise_pictures(40), "aad_beta = 1.0\n", common), 6).cpu();
+    return after(adapted_by_aad(ensemble, test::noise_pictures(40), "aad_beta = 1.0\n", common), 6).cpu();
   };
   EXPECT_TENSOR_NEAR(probabilities(true), probabilities(false), 1e-3);
 }

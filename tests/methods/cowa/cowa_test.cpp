@@ -12,23 +12,20 @@
 namespace tributary {
 namespace {
 
+using test::after;
 using test::quick;
 using test::Recorder;
 
-Recorder adapted(Ensemble& ensemble, const ImageSet& images, const std::string& options = "cowa_warm_up = 0\n",
-                 const MethodOptions& common = quick()) {
+Recorder adapted_by_cowa(Ensemble& ensemble, const ImageSet& images, const std::string& options = "cowa_warm_up = 0\n",
+                         const MethodOptions& common = quick()) {
   Recorder recorder;
   test::configured(cowa_method(), options, common)->adapt(ensemble, images, recorder);
   return recorder;
 }
 
-Recorder adapted(const std::string& options, const MethodOptions& common = quick()) {
+Recorder adapted_by_cowa(const std::string& options, const MethodOptions& common = quick()) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
-  return adapted(ensemble, test::noise_pictures(30), "cowa_warm_up = 0\n" + options, common);
-}
-
-Tensor after(const Recorder& recorder, size_t round) {
-  return recorder.rounds.at(round).probabilities;
+  return adapted_by_cowa(ensemble, test::noise_pictures(30), "cowa_warm_up = 0\n" + options, common);
 }
 
 TEST(Cowa, RunsToItsEndAndTrainsEveryPart) {
@@ -36,7 +33,7 @@ TEST(Cowa, RunsToItsEndAndTrainsEveryPart) {
   freeze(ensemble.sources.front().classifier_parameters());  // as another method may have left it
   std::vector<NamedTensors> before;
   for (const SourceModel& source : ensemble.sources) before.push_back(copy_of(source.state()));
-  const Recorder recorder = adapted(ensemble, test::noise_pictures(30));
+  const Recorder recorder = adapted_by_cowa(ensemble, test::noise_pictures(30));
   ASSERT_EQ(recorder.rounds.size(), 3u);
   EXPECT_EQ(recorder.steps, 2 * 2 * 4);
   EXPECT_EQ(ensemble.mixture.rule, Combination::kMeanProbability);
@@ -61,7 +58,7 @@ TEST(Cowa, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
   const auto with_seed = [](uint64_t seed) {
     MethodOptions common = quick();
     common.seed = seed;
-    return after(adapted("", common), 2);
+    return after(adapted_by_cowa("", common), 2);
   };
   EXPECT_TENSOR_EQ(with_seed(1), with_seed(1));
   EXPECT_GT(test::distance(with_seed(1), with_seed(2)), 1e-5);
@@ -70,7 +67,7 @@ TEST(Cowa, RepeatsItselfToTheLastBitAndFollowsTheSeed) {
 TEST(Cowa, DoesTheSameWithPicturesThatDoNotFitInMemory) {
   const auto probabilities = [](const ImageSet& images) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
-    return after(adapted(ensemble, images), 2);
+    return after(adapted_by_cowa(ensemble, images), 2);
   };
   const ImageSet images = test::noise_pictures(25);
   EXPECT_TENSOR_EQ(probabilities(test::streamed(images)), probabilities(images));
@@ -80,23 +77,23 @@ TEST(Cowa, DoesTheSameInMicroBatches) {
   const auto probabilities = [](int64_t micro_batch) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
     if (micro_batch > 0) set_micro_batch(ensemble.sources.front(), micro_batch);
-    return after(adapted(ensemble, test::noise_pictures(24)), 1);
+    return after(adapted_by_cowa(ensemble, test::noise_pictures(24)), 1);
   };
   EXPECT_TENSOR_NEAR(probabilities(3), probabilities(0), 1e-4);
 }
 
 TEST(Cowa, EveryOptionChangesTheResult) {
-  const Tensor usual = after(adapted(""), 2);
+  const Tensor usual = after(adapted_by_cowa(""), 2);
   for (const std::string option : {"cowa_alpha = 0.3\n", "cowa_alpha = 0.0\n", "cowa_score = \"lpg\"\n",
                                    "cowa_score = \"ppl\"\n", "cowa_score = \"none\"\n", "cowa_cosine = false\n",
                                    "cowa_gap_quantile = 0.6\n", "cowa_freeze_classifier = true\n"})
-    EXPECT_GT(test::distance(after(adapted(option), 2), usual), 1e-7) << option;
+    EXPECT_GT(test::distance(after(adapted_by_cowa(option), 2), usual), 1e-7) << option;
 }
 
 TEST(Cowa, LeavesAFrozenClassifierAsItWas) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
   const NamedTensors before = copy_of(ensemble.sources.front().classifier_parameters());
-  adapted(ensemble, test::noise_pictures(16), "cowa_warm_up = 0\ncowa_freeze_classifier = true\n");
+  adapted_by_cowa(ensemble, test::noise_pictures(16), "cowa_warm_up = 0\ncowa_freeze_classifier = true\n");
   const NamedTensors now = ensemble.sources.front().classifier_parameters();
   for (size_t i = 0; i < now.size(); ++i) EXPECT_TENSOR_EQ(now[i].value.detach(), before[i].value);
 }
@@ -105,7 +102,7 @@ TEST(Cowa, LeavesAFrozenClassifierAsItWas) {
 TEST(Cowa, AWarmUpIsWeightDecayAndNewStatistics) {
   Ensemble ensemble = test::small_ensemble({"dtn"}), decayed = test::small_ensemble({"dtn"});
   MethodOptions common = quick(10);
-  adapted(ensemble, test::noise_pictures(8), "cowa_warm_up = 10\n", common);
+  adapted_by_cowa(ensemble, test::noise_pictures(8), "cowa_warm_up = 10\n", common);
   const SourceModel &source = ensemble.sources.front(), &other = decayed.sources.front();
   Sgd sgd({{other.backbone_parameters(), 1e-2},
            {other.bottleneck_parameters(), 1e-2},
@@ -141,7 +138,7 @@ TEST(Cowa, HasConstantRatesAndTheClassifierATenthOfTheBottlenecks) {
     const Tensor before = ensemble.sources.front().classifier_parameters().front().value.detach().clone();
     MethodOptions common = quick(1);
     common.rate_bottleneck = rate;
-    adapted(ensemble, test::noise_pictures(8), "cowa_warm_up = 0\n", common);
+    adapted_by_cowa(ensemble, test::noise_pictures(8), "cowa_warm_up = 0\n", common);
     return ensemble.sources.front().classifier_parameters().front().value.detach() - before;
   };
   const Tensor once = moved(1e-2), five_times = moved(5e-2);
@@ -154,7 +151,7 @@ TEST(Cowa, TakesTheHyperParametersOfTheBenchmark) {
     MethodOptions common = quick();
     common.benchmark = benchmark;
     common.rate_backbone = common.rate_bottleneck = 1e-2;
-    return after(adapted(options, common), 2);
+    return after(adapted_by_cowa(options, common), 2);
   };
   EXPECT_TENSOR_EQ(of("office-31", ""), of("", "cowa_alpha = 0.2\n"));
   EXPECT_TENSOR_EQ(of("office-home/art", ""), of("", "cowa_alpha = 0.2\n"));
@@ -166,15 +163,15 @@ TEST(Cowa, AugmentsABatchAlikeOnRequest) {
   const auto of = [](const std::string& options) {
     MethodOptions common = quick(1);
     common.augmentation.shift = 4;
-    return after(adapted(options, common), 1);
+    return after(adapted_by_cowa(options, common), 1);
   };
   EXPECT_GT(test::distance(of("cowa_batch_augment = true\n"), of("")), 1e-6);
 }
 
 TEST(Cowa, TwoPicturesAreEnoughAndOneIsRefused) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
-  EXPECT_TRUE(after(adapted(ensemble, test::noise_pictures(2)), 2).isfinite().all().item<bool>());
-  EXPECT_THROW(adapted(ensemble, test::noise_pictures(1)), InputError);
+  EXPECT_TRUE(after(adapted_by_cowa(ensemble, test::noise_pictures(2)), 2).isfinite().all().item<bool>());
+  EXPECT_THROW(adapted_by_cowa(ensemble, test::noise_pictures(1)), InputError);
 }
 
 TEST(Cowa, DoesTheSameOnAGpuWithCapturedSteps) {
@@ -185,7 +182,7 @@ TEST(Cowa, DoesTheSameOnAGpuWithCapturedSteps) {
     MethodOptions common = quick(3);
     common.precision = Precision::kFloat32;
     common.cuda_graph = cuda_graph;
-    return after(adapted(ensemble, test::noise_pictures(40), "cowa_warm_up = 1\n", common), 3).cpu();
+    return after(adapted_by_cowa(ensemble, test::noise_pictures(40), "cowa_warm_up = 1\n", common), 3).cpu();
   };
   EXPECT_TENSOR_NEAR(probabilities(true), probabilities(false), 1e-3);
 }

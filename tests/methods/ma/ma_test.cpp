@@ -74,7 +74,7 @@ TEST(Ma, DecaysItsRatesAndHasTheDefaultsOfMomentumForDigits) {
   EXPECT_TENSOR_EQ(result("ma_lambda_generated = 1.0\nma_lambda_clustering = 0.01\nma_lambda_weights = 0.01\n"
                           "ma_warm_up = 1\nma_ramp = 1\n"),
                    own);
-  EXPECT_TENSOR_EQ(result("ma_descent = 'adam'\n"), result("ma_descent = 'adam'\nma_lambda_weights = 0.0001\n"));
+  EXPECT_TENSOR_EQ(result("ma_descent = 'adam'\n"), result("ma_optimiser = 'adam'\nma_lambda_weights = 0.0001\n"));
 }
 
 TEST(Ma, IsBitwiseReproducibleAndDependsOnTheSeed) {
@@ -87,9 +87,9 @@ TEST(Ma, IsBitwiseReproducibleAndDependsOnTheSeed) {
 }
 
 TEST(Ma, RunsInFeatureSpaceAndWithEveryOption) {
-  for (const char* options :
-       {"ma_space = 'feature'\n", "ma_descent = 'adam'\n",
-        "ma_bn_fake = 'eval'\nma_saturating = true\nma_warm_up = 0\n", "ma_lambda_generated = 0.0\nma_warm_up = 0\n"}) {
+  for (const char* options : {"ma_space = 'feature'\n", "ma_optimiser = 'adam'\n",
+                              "ma_generated_batch_norm = 'eval'\nma_saturating = true\nma_warm_up = 0\n",
+                              "ma_lambda_generated = 0.0\nma_warm_up = 0\n"}) {
     const MaRecorder run = adapted_by_ma(test::small_ensemble({"lenet"}), 1, options);
     EXPECT_TRUE(run.rounds.back().probabilities.isfinite().all().item<bool>()) << options;
     const bool warm = std::string(options).find("warm_up") == std::string::npos;
@@ -145,23 +145,23 @@ TEST_P(MaRouting, EveryStepUpdatesOnlyItsNetwork) {
   const Parts first = parts();
   const Tensor real = step_->begin(pixels_, target_);
   const NamedTensors initial = copy_of(source_.state());  // begin() may update backbone statistics
-  step_->step_discriminator(step_->discriminator_slopes(real, step_->draw(6, draws_)));
+  step_->step_discriminator(step_->discriminator_gradients(real, step_->draw(6, draws_)));
   Parts after = parts();
   EXPECT_FALSE(equal(after.discriminator, first.discriminator));
   EXPECT_TRUE(equal(after.generator, first.generator));
   EXPECT_TRUE(equal(after.predictor, initial));
 
   Parts before = after;
-  step_->step_generator(step_->generator_slopes(step_->draw(6, draws_)));
+  step_->step_generator(step_->generator_gradients(step_->draw(6, draws_)));
   after = parts();
   EXPECT_TRUE(equal(after.discriminator, before.discriminator));
   EXPECT_FALSE(equal(after.generator, before.generator));
   EXPECT_TRUE(equal(after.predictor, initial));
 
   before = after;
-  const MaSlopes slopes =
-      step_->predictor_slopes(real, step_->draw(6, draws_), draws_.normal(real.sizes()), kFull, generated_, target_);
-  step_->step_predictor(slopes, torch::tensor(1.0f), torch::tensor(1.0f));
+  const MaGradients computed =
+      step_->predictor_gradients(real, step_->draw(6, draws_), draws_.normal(real.sizes()), kFull, generated_, target_);
+  step_->step_predictor(computed, torch::tensor(1.0f), torch::tensor(1.0f));
   after = parts();
   EXPECT_TRUE(equal(after.discriminator, before.discriminator));
   EXPECT_TRUE(equal(after.generator, before.generator));
@@ -172,22 +172,22 @@ TEST_P(MaRouting, EveryStepUpdatesOnlyItsNetwork) {
 }
 
 TEST_P(MaRouting, PredictorUsesTheChosenOptimiser) {
-  for (const MaDescent descent : {MaDescent::kSgd, MaDescent::kAdam}) {
+  for (const MaOptimiser optimiser : {MaOptimiser::kSgd, MaOptimiser::kAdam}) {
     MaNumbers numbers;
     numbers.space = GetParam();
     numbers.adversary.relative = GetParam() == MaSpace::kFeature;
-    numbers.descent = descent;
+    numbers.optimiser = optimiser;
     MaStep step(source_, numbers, Random(5));
     const Tensor weight = source_.backbone_parameters().front().value;
     const Tensor real = step.begin(pixels_, target_);
-    const MaSlopes slopes =
-        step.predictor_slopes(real, step.draw(6, draws_), draws_.normal(real.sizes()), kFull, generated_, target_);
-    const Tensor before = weight.detach().clone(), slope = slopes.gradients.front().clone();
-    step.step_predictor(slopes, torch::tensor(0.5f), torch::tensor(0.0f));
+    const MaGradients computed =
+        step.predictor_gradients(real, step.draw(6, draws_), draws_.normal(real.sizes()), kFull, generated_, target_);
+    const Tensor before = weight.detach().clone(), slope = computed.gradients.front().clone();
+    step.step_predictor(computed, torch::tensor(0.5f), torch::tensor(0.0f));
     EXPECT_TENSOR_EQ(weight.detach(), before) << "not active";
-    step.step_predictor(slopes, torch::tensor(0.5f), torch::tensor(1.0f));
+    step.step_predictor(computed, torch::tensor(0.5f), torch::tensor(1.0f));
     // The first step of Adam has the size of the learning rate wherever the gradient is not zero.
-    const Tensor direction = descent == MaDescent::kSgd ? slope : slope / (slope.abs() + 1e-8);
+    const Tensor direction = optimiser == MaOptimiser::kSgd ? slope : slope / (slope.abs() + 1e-8);
     EXPECT_TENSOR_NEAR(before - weight.detach(), 0.5 * numbers.rate_backbone * direction, 1e-6);
   }
 }
@@ -223,7 +223,7 @@ TEST_P(MaRouting, EqualDropoutGivesNoDivergenceWithoutAChange) {
     const Tensor real = step.begin(pixels_, target);
     const MaDraw draw = step.draw(6, draws);
     const Tensor losses =
-        step.predictor_slopes(real, draw, draws.normal(real.sizes()), kFull, generated, target).losses;
+        step.predictor_gradients(real, draw, draws.normal(real.sizes()), kFull, generated, target).losses;
     return losses[3].item<double>();
   };
   EXPECT_NEAR(divergence(0), 0, 1e-6);
@@ -231,7 +231,7 @@ TEST_P(MaRouting, EqualDropoutGivesNoDivergenceWithoutAChange) {
 }
 
 TEST_P(MaRouting, TheRampScalesGeneratedSamplesAndClusteringButNotThePull) {
-  const auto slopes = [&](double ramp, double weights) {
+  const auto gradients = [&](double ramp, double weights) {
     MaNumbers numbers;
     numbers.space = GetParam();
     numbers.adversary.relative = GetParam() == MaSpace::kFeature;
@@ -242,11 +242,11 @@ TEST_P(MaRouting, TheRampScalesGeneratedSamplesAndClusteringButNotThePull) {
     DropoutStream draws(Random(3), torch::kCPU), generated(Random(4), torch::kCPU), target(Random(6), torch::kCPU);
     const Tensor real = step.begin(pixels_, target);
     const MaDraw draw = step.draw(6, draws);
-    const MaSlopes found =
-        step.predictor_slopes(real, draw, draws.normal(real.sizes()), torch::full({}, ramp), generated, target);
+    const MaGradients found =
+        step.predictor_gradients(real, draw, draws.normal(real.sizes()), torch::full({}, ramp), generated, target);
     return found.gradients.back().clone();  // of the classifier
   };
-  const Tensor full = slopes(1, 0), half = slopes(0.5, 0), none = slopes(0, 0.01);
+  const Tensor full = gradients(1, 0), half = gradients(0.5, 0), none = gradients(0, 0.01);
   EXPECT_GT(full.abs().max().item<double>(), 1e-4);
   EXPECT_TENSOR_NEAR(half, 0.5 * full, 1e-6);
   EXPECT_TENSOR_NEAR(none, torch::full_like(none, 2 * 0.01 * 0.01), 1e-7);

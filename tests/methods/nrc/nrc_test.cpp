@@ -10,6 +10,7 @@
 namespace tributary {
 namespace {
 
+using test::after;
 using test::quick;
 using test::Recorder;
 
@@ -24,10 +25,6 @@ Recorder adapted_by_nrc(Ensemble& ensemble, const ImageSet& images, const std::s
 Recorder adapted_by_nrc(const std::string& options, const MethodOptions& common = quick()) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
   return adapted_by_nrc(ensemble, test::noise_pictures(30), options, common);
-}
-
-Tensor after(const Recorder& recorder, size_t round) {
-  return recorder.rounds.at(round).probabilities;
 }
 
 TEST(Nrc, TrainsEveryPart) {

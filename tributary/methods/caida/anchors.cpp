@@ -10,10 +10,6 @@
 namespace tributary {
 namespace {
 
-Tensor of_length_one(const Tensor& rows) {
-  return rows / rows.norm(2, {1}, true).clamp_min(1e-12);
-}
-
 // A mask of the first floor(n/2) of values [n] in ascending or descending order.
 Tensor first_half(const Tensor& values, bool descending) {
   const Tensor order = std::get<1>(values.sort(/*stable=*/true, /*dim=*/0, descending));
@@ -35,7 +31,7 @@ Tensor confident_rows(const Tensor& probability_gap, const Tensor& distance_gap)
 }
 
 Tensor nearest_neighbours(const Tensor& rows, int64_t count) {
-  const Tensor unit = of_length_one(rows);
+  const Tensor unit = unit_length_rows(rows);
   const int64_t kept = std::min(count, rows.size(0) - 1);
   std::vector<Tensor> lists;
   for_row_blocks(rows.size(0), rows.size(0), [&](int64_t begin, int64_t end) {
@@ -74,7 +70,7 @@ Tensor walk_to_anchors(const Tensor& neighbours, const Tensor& confident, int64_
 
 Tensor nearest_confident(const Tensor& rows, const Tensor& confident) {
   const Tensor candidates = confident.nonzero().flatten();
-  const Tensor unit = of_length_one(rows);
+  const Tensor unit = unit_length_rows(rows);
   const Tensor trusted = unit.index_select(0, candidates).t();
   std::vector<Tensor> found;
   for_row_blocks(rows.size(0), candidates.size(0), [&](int64_t begin, int64_t end) {

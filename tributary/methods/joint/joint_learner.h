@@ -61,7 +61,7 @@ Tensor trained_tensor(const std::vector<float>& values, torch::Device device);
 class JointMethod : public LearnedMethod {
  public:
   explicit JointMethod(const MethodOptions& common) : common_(common) {}
-  Division division() const override { return Division::kEither; }
+  SupportedSharding supported_sharding() const override { return SupportedSharding::kEither; }
 
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override;

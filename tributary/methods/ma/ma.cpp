@@ -27,8 +27,8 @@ struct MaOptions {
   int64_t warm_up = -1;  // in epochs; negative: a third of them, at least one
   int64_t ramp = -1;     // in epochs; negative: all that follow the warm-up
   bool saturating = false;
-  MaFakes fakes = MaFakes::kTrain;
-  std::optional<MaDescent> descent;  // unset: SGD for digits, Adam for photographs
+  MaBatchNorm generated_batch_norm = MaBatchNorm::kTrain;
+  std::optional<MaOptimiser> optimiser;  // unset: SGD for digits, Adam for photographs
   double rate_generator = 1e-4, rate_discriminator = 4e-4;
 };
 
@@ -59,7 +59,7 @@ class Ma : public LearnedMethod {
   // The loss needs gradients with respect to the samples and to single parameters.
   bool supports_micro_batches() const override { return false; }
   // One of its losses depends directly on the parameters.
-  Division division() const override { return Division::kNone; }
+  SupportedSharding supported_sharding() const override { return SupportedSharding::kNone; }
 
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t) const override {
@@ -98,9 +98,9 @@ class Ma : public LearnedMethod {
     const bool features = numbers.space == MaSpace::kFeature;
     numbers.adversary = {options_.probe, options_.radius >= 0 ? options_.radius : features ? 0.1 : 3.5, features};
     numbers.saturating = options_.saturating;
-    numbers.fakes = options_.fakes;
-    numbers.descent = options_.descent.value_or(photographs ? MaDescent::kAdam : MaDescent::kSgd);
-    const double own_pull = numbers.descent == MaDescent::kSgd ? 1e-2 : 1e-4;
+    numbers.generated_batch_norm = options_.generated_batch_norm;
+    numbers.optimiser = options_.optimiser.value_or(photographs ? MaOptimiser::kAdam : MaOptimiser::kSgd);
+    const double own_pull = numbers.optimiser == MaOptimiser::kSgd ? 1e-2 : 1e-4;
     numbers.lambda_weights = options_.lambda_weights >= 0 ? options_.lambda_weights : own_pull;
     numbers.rate_generator = options_.rate_generator;
     numbers.rate_discriminator = options_.rate_discriminator;
@@ -140,12 +140,17 @@ void declare_options(OptionTable& table, MaOptions& own) {
       "epochs after the warm-up in which the weights of generated samples and of clustering grow linearly; -1 "
       "takes all that are left");
   table.flag(section, "ma_saturating", &own.saturating, "let MA's generator minimise ln(1 - D), as in the paper");
-  table.choice(section, "ma_bn_fake", &own.fakes, {{"train", MaFakes::kTrain}, {"eval", MaFakes::kEval}},
-               "BatchNorm mode for generated samples in MA: batch statistics or running statistics");
-  table.choice(section, "ma_descent", &own.descent,
-               {{"auto", std::nullopt}, {"sgd", MaDescent::kSgd}, {"adam", MaDescent::kAdam}},
-               "optimiser of MA's predictor; auto takes SGD for digits, where Adam moves too "
-               "far from the source, and Adam for photographs");
+  table
+      .choice(section, "ma_generated_batch_norm", &own.generated_batch_norm,
+              {{"train", MaBatchNorm::kTrain}, {"eval", MaBatchNorm::kEval}},
+              "BatchNorm mode for generated samples in MA: batch statistics or running statistics")
+      .alias("ma_bn_fake");
+  table
+      .choice(section, "ma_optimiser", &own.optimiser,
+              {{"auto", std::nullopt}, {"sgd", MaOptimiser::kSgd}, {"adam", MaOptimiser::kAdam}},
+              "optimiser of MA's predictor; auto takes SGD for digits, where Adam moves too "
+              "far from the source, and Adam for photographs")
+      .alias("ma_descent");
   table.number(section, "ma_rate_generator", &own.rate_generator, 0, 10, "learning rate of MA's generator");
   table.number(section, "ma_rate_discriminator", &own.rate_discriminator, 0, 10, "learning rate of MA's discriminator");
 }

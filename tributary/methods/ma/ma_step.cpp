@@ -86,8 +86,8 @@ MaStep::MaStep(SourceModel& source, const MaNumbers& numbers, const Random& init
       predictor_optimiser_({{trainable(source.backbone_parameters()), numbers.rate_backbone},
                             {trainable(head_of(source)), numbers.rate_head}},
                            {}),
-      predictor_descent_({{source.backbone_parameters(), numbers.rate_backbone}, {head_of(source), numbers.rate_head}},
-                         {/*momentum=*/0.9, /*weight_decay=*/0, /*nesterov=*/false}),
+      predictor_sgd_({{source.backbone_parameters(), numbers.rate_backbone}, {head_of(source), numbers.rate_head}},
+                     {/*momentum=*/0.9, /*weight_decay=*/0, /*nesterov=*/false}),
       origin_(clones(predictor_optimiser_.parameters())),
       statistics_(buffers_of(source)),
       statistics_before_(clones(statistics_)),
@@ -107,7 +107,7 @@ NamedTensors MaStep::state() const {
                        {"generator_optimiser", generator_optimiser_.state()},
                        {"discriminator_optimiser", discriminator_optimiser_.state()},
                        {"predictor_optimiser", predictor_optimiser_.state()},
-                       {"predictor_descent", predictor_descent_.state()}});
+                       {"predictor_descent", predictor_sgd_.state()}});
 }
 
 Tensor MaStep::begin(const Tensor& pixels, DropoutStream& target) {
@@ -146,7 +146,7 @@ Tensor MaStep::judge(const Tensor& samples, const std::vector<Tensor>& weights) 
   return discriminator_.logit(samples, weights).to(torch::kFloat32);
 }
 
-MaSlopes MaStep::discriminator_slopes(const Tensor& real, const MaDraw& draw) {
+MaGradients MaStep::discriminator_gradients(const Tensor& real, const MaDraw& draw) {
   Tensor generated;
   {
     torch::NoGradGuard no_grad;
@@ -158,7 +158,7 @@ MaSlopes MaStep::discriminator_slopes(const Tensor& real, const MaDraw& draw) {
   return {loss.detach().view({1}), torch::autograd::grad({loss}, discriminator_optimiser_.parameters())};
 }
 
-MaSlopes MaStep::generator_slopes(const MaDraw& draw) {
+MaGradients MaStep::generator_gradients(const MaDraw& draw) {
   const Tensor generated = generate(draw);
   const Tensor adversarial = generator_loss(judge(generated, discriminator_.weights()), numbers_.saturating);
   // Evaluation mode, so that generated samples do not update the running statistics.
@@ -169,8 +169,8 @@ MaSlopes MaStep::generator_slopes(const MaDraw& draw) {
       torch::autograd::grad({adversarial + numbers_.lambda_semantic * semantic}, generator_optimiser_.parameters())};
 }
 
-MaSlopes MaStep::predictor_slopes(const Tensor& real, const MaDraw& draw, const Tensor& start, const Tensor& ramp,
-                                  DropoutStream& generated, DropoutStream& target) {
+MaGradients MaStep::predictor_gradients(const Tensor& real, const MaDraw& draw, const Tensor& start, const Tensor& ramp,
+                                        DropoutStream& generated, DropoutStream& target) {
   Tensor fakes;
   {
     torch::NoGradGuard no_grad;
@@ -184,7 +184,8 @@ MaSlopes MaStep::predictor_slopes(const Tensor& real, const MaDraw& draw, const 
     torch::NoGradGuard no_grad;
     assign(statistics_after_, statistics_);
   }
-  const Tensor of_fakes = predict(fakes, numbers_.fakes == MaFakes::kTrain ? &generated : nullptr, numbers_.mixed);
+  const Tensor of_fakes =
+      predict(fakes, numbers_.generated_batch_norm == MaBatchNorm::kTrain ? &generated : nullptr, numbers_.mixed);
   // With the dropout masks of the pass above, so that predictions differ by the perturbation alone.
   const auto predict_alike = [&](const Tensor& samples, bool mixed) {
     DropoutStream same(masks, real.device());
@@ -206,15 +207,15 @@ MaSlopes MaStep::predictor_slopes(const Tensor& real, const MaDraw& draw, const 
           torch::autograd::grad({total}, predictor_optimiser_.parameters())};
 }
 
-void MaStep::step_predictor(const MaSlopes& slopes, const Tensor& rate_factor, const Tensor& active) {
+void MaStep::step_predictor(const MaGradients& computed, const Tensor& rate_factor, const Tensor& active) {
   torch::NoGradGuard no_grad;
   const std::vector<Tensor>& parameters = predictor_optimiser_.parameters();
-  if (numbers_.descent == MaDescent::kAdam) {
-    predictor_optimiser_.step(slopes.gradients, rate_factor, active);
+  if (numbers_.optimiser == MaOptimiser::kAdam) {
+    predictor_optimiser_.step(computed.gradients, rate_factor, active);
   } else {
-    for (size_t i = 0; i < parameters.size(); ++i) parameters[i].mutable_grad() = slopes.gradients[i] * active;
-    predictor_descent_.step(rate_factor);
-    predictor_descent_.zero_gradients();
+    for (size_t i = 0; i < parameters.size(); ++i) parameters[i].mutable_grad() = computed.gradients[i] * active;
+    predictor_sgd_.step(rate_factor);
+    predictor_sgd_.zero_gradients();
   }
   // Only after the backward pass: changing the running statistics in place earlier would invalidate it.
   const Tensor on = active > 0;
@@ -226,14 +227,14 @@ Tensor MaStep::run(const Tensor& pixels, const Tensor& rate_factor, const Tensor
                    std::vector<DropoutStream>& dropout_stream) {
   const int64_t count = pixels.size(0);
   const Tensor real = begin(pixels, dropout_stream[kTarget]);
-  const MaSlopes of_discriminator = discriminator_slopes(real, draw(count, dropout_stream[kDraws]));
+  const MaGradients of_discriminator = discriminator_gradients(real, draw(count, dropout_stream[kDraws]));
   step_discriminator(of_discriminator);
-  const MaSlopes of_generator = generator_slopes(draw(count, dropout_stream[kDraws]));
+  const MaGradients of_generator = generator_gradients(draw(count, dropout_stream[kDraws]));
   step_generator(of_generator);
   const MaDraw last = draw(count, dropout_stream[kDraws]);
   const Tensor start = dropout_stream[kDraws].normal(real.sizes());
-  const MaSlopes of_predictor =
-      predictor_slopes(real, last, start, ramp, dropout_stream[kGenerated], dropout_stream[kTarget]);
+  const MaGradients of_predictor =
+      predictor_gradients(real, last, start, ramp, dropout_stream[kGenerated], dropout_stream[kTarget]);
   step_predictor(of_predictor, rate_factor, (ramp > 0).to(torch::kFloat32));
   return at::cat({of_discriminator.losses, of_generator.losses, of_predictor.losses});
 }

@@ -15,9 +15,9 @@ namespace tributary {
 
 enum class MaSpace { kAuto, kImage, kFeature };
 // BatchNorm mode of the predictor for generated samples: batch or running statistics. Neither updates the running ones.
-enum class MaFakes { kTrain, kEval };
+enum class MaBatchNorm { kTrain, kEval };
 // The optimiser of the predictor.
-enum class MaDescent { kSgd, kAdam };
+enum class MaOptimiser { kSgd, kAdam };
 
 // The hyper-parameters of a step, with defaults resolved.
 struct MaNumbers {
@@ -25,8 +25,8 @@ struct MaNumbers {
   double lambda_generated = 1, lambda_semantic = 0.1, lambda_weights = 1e-2, lambda_clustering = 0.01;
   VirtualAdversary adversary;
   bool saturating = false;
-  MaFakes fakes = MaFakes::kTrain;
-  MaDescent descent = MaDescent::kSgd;
+  MaBatchNorm generated_batch_norm = MaBatchNorm::kTrain;
+  MaOptimiser optimiser = MaOptimiser::kSgd;
   double rate_generator = 1e-4, rate_discriminator = 4e-4, rate_backbone = 1e-3, rate_head = 1e-3;
   bool mixed = false;
 };
@@ -38,7 +38,7 @@ struct MaDraw {
 };
 
 // Losses, float [..], and the gradient of their weighted sum for every parameter of the network that is updated.
-struct MaSlopes {
+struct MaGradients {
   Tensor losses;
   std::vector<Tensor> gradients;
 };
@@ -62,14 +62,14 @@ class MaStep {
   Tensor begin(const Tensor& pixels, DropoutStream& target);
   MaDraw draw(int64_t count, DropoutStream& dropout_stream) const;
   // Also updates the discriminator's singular vectors.
-  MaSlopes discriminator_slopes(const Tensor& real, const MaDraw& draw);
-  MaSlopes generator_slopes(const MaDraw& draw);
+  MaGradients discriminator_gradients(const Tensor& real, const MaDraw& draw);
+  MaGradients generator_gradients(const MaDraw& draw);
   // `start` are normal numbers in the shape of `real`. Updates the running statistics; `step_predictor` corrects them.
-  MaSlopes predictor_slopes(const Tensor& real, const MaDraw& draw, const Tensor& start, const Tensor& ramp,
-                            DropoutStream& generated, DropoutStream& target);
-  void step_discriminator(const MaSlopes& slopes) { discriminator_optimiser_.step(slopes.gradients); }
-  void step_generator(const MaSlopes& slopes) { generator_optimiser_.step(slopes.gradients); }
-  void step_predictor(const MaSlopes& slopes, const Tensor& rate_factor, const Tensor& active);
+  MaGradients predictor_gradients(const Tensor& real, const MaDraw& draw, const Tensor& start, const Tensor& ramp,
+                                  DropoutStream& generated, DropoutStream& target);
+  void step_discriminator(const MaGradients& computed) { discriminator_optimiser_.step(computed.gradients); }
+  void step_generator(const MaGradients& computed) { generator_optimiser_.step(computed.gradients); }
+  void step_predictor(const MaGradients& computed, const Tensor& rate_factor, const Tensor& active);
 
   // The state of generator, discriminator and optimisers.
   NamedTensors state() const;
@@ -89,7 +89,7 @@ class MaStep {
   ClassGenerator generator_;
   SpectralDiscriminator discriminator_;
   Adam generator_optimiser_, discriminator_optimiser_, predictor_optimiser_;
-  Sgd predictor_descent_;                                     // used instead of Adam with MaDescent::kSgd
+  Sgd predictor_sgd_;                                         // used instead of Adam with MaOptimiser::kSgd
   std::vector<Tensor> origin_;                                // the source's initial weights
   std::vector<Tensor> statistics_;                            // running statistics of the predictor
   std::vector<Tensor> statistics_before_, statistics_after_;  // before the step, and after the pass of real samples

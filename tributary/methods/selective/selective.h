@@ -13,7 +13,7 @@ namespace tributary {
 class SelectiveSelfTraining : public Method {
  public:
   explicit SelectiveSelfTraining(SelectiveOptions options) : options_(std::move(options)) {}
-  Division division() const override { return Division::kEither; }
+  SupportedSharding supported_sharding() const override { return SupportedSharding::kEither; }
   using Method::adapt;
   void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Checkpointer& checkpointer) override;
 

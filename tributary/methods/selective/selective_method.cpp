@@ -9,7 +9,7 @@ namespace {
 class SelectiveOracle : public Method {
  public:
   SelectiveOracle(SelectiveOptions options, Labels labels) : options_(std::move(options)), labels_(std::move(labels)) {}
-  Division division() const override { return Division::kEither; }
+  SupportedSharding supported_sharding() const override { return SupportedSharding::kEither; }
   using Method::adapt;
   void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Checkpointer& checkpointer) override {
     adapt_with_oracle(ensemble, target, labels_, options_, observer, checkpointer);

@@ -5,16 +5,13 @@
 #include <limits>
 #include <vector>
 
+#include "tributary/adapt/feature_rows.h"
 #include "tributary/adapt/information.h"
 
 namespace tributary {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-Tensor of_length_one(const Tensor& rows) {
-  return rows / rows.norm(2, {1}, true).clamp_min(1e-12);
-}
 
 // The picture that serves as prototype of each class without predictions, int64 [K].
 Tensor substitutes(const Tensor& probabilities, AbsentClass absent) {
@@ -77,7 +74,7 @@ void PrototypeMemory::rebuild(const Tensor& features, const Tensor& probabilitie
       choose_prototypes(probabilities.argmax(1), normalised_entropy(probabilities), probabilities, rows.size(1), absent)
           .index;
   const int64_t kept = index.size(1);
-  const Tensor chosen = of_length_one(features.index_select(0, index.flatten().to(features.device())));
+  const Tensor chosen = unit_length_rows(features.index_select(0, index.flatten().to(features.device())));
   rows.narrow(1, 0, kept).copy_(chosen.view({rows.size(0), kept, rows.size(2)}));
   count.fill_(kept);
 }
@@ -85,7 +82,7 @@ void PrototypeMemory::rebuild(const Tensor& features, const Tensor& probabilitie
 PrototypeLabels prototype_labels(const Tensor& features, const PrototypeMemory& memory) {
   torch::NoGradGuard no_grad;
   const int64_t classes = memory.rows.size(0), most = memory.rows.size(1);
-  const Tensor cosine = of_length_one(features.detach().to(torch::kFloat32))
+  const Tensor cosine = unit_length_rows(features.detach().to(torch::kFloat32))
                             .matmul(memory.rows.flatten(0, 1).t())
                             .view({features.size(0), classes, most});
   const Tensor empty = torch::arange(most, memory.count.options()) >= memory.count;  // [most]
