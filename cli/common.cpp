@@ -8,6 +8,7 @@
 #include "tributary/base/memory.h"
 #include "tributary/base/text.h"
 #include "tributary/run/distributed_session.h"
+#include "tributary/run/models.h"
 
 namespace tributary::cli {
 
@@ -96,6 +97,14 @@ void report_skipped(const std::string& command, const std::vector<SkippedPicture
   for (size_t i = 0; i < skipped.size(); ++i)
     std::cerr << fmt::format("tributary {}: skipped {}: {} ({} of {} pictures)\n", command, skipped[i].path,
                              skipped[i].reason, thousands(static_cast<int64_t>(i) + 1), thousands(total));
+}
+
+Ensemble load_named_models(const std::string& command, const std::vector<std::string>& models, const std::string& rule,
+                           const ImportOptions& options) {
+  std::vector<std::string> notices;
+  Ensemble ensemble = load_models(models, rule, options, &notices);
+  for (const std::string& notice : notices) std::cerr << fmt::format("tributary {}: {}\n", command, notice);
+  return ensemble;
 }
 
 bool is_terminal() {

@@ -140,7 +140,7 @@ TEST_F(AdaptationRunTest, RetriesEveryMethodThatSupportsMicroBatches) {
 class WreckedRunTest : public AdaptationRunTest {
  protected:
   WreckedRunTest() {
-    options_.sources[1] = options_.sources[0];
+    options_.sources[1] = options_.sources[0] + ":name=again";
     options_.test = options_.target;
     options_.keep = KeepRule::kLabelFree;
     options_.method_options.epochs = 5;
