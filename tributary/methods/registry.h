@@ -41,6 +41,8 @@ struct MethodEntry {
   bool is_own = false;
   // Options that set how long the method trains.
   std::vector<std::string> length_options = {"epochs"};
+  // Common options (method_options.h) that have no effect on the method.
+  std::vector<std::string> unused_options = {};
   // Applies the presets that the options name, to the method's own and the common options, before other values are
   // applied. May be empty.
   std::function<void(const OptionTable&, MethodOptions&)> apply_presets = {};
