@@ -183,8 +183,9 @@ DemoResult run_digits_demo(const DigitsDemoOptions& options, torch::Device devic
     Repetition repetition(options, seed, device, progress);
     for (DemoRow& row : result.rows) {
       progress.line(
-          fmt::format("target {}, seed {}: four sources, {} unlabelled pictures, {} rounds of {} inner epoch{}",
-                      row.target, seed, thousands(options.pictures), options.adapt.rounds, options.adapt.inner_epochs,
+          fmt::format("target {}, seed {}: four sources, {} unlabelled pictures, {} round{} of {} inner epoch{}",
+                      row.target, seed, thousands(options.pictures), options.adapt.rounds,
+                      options.adapt.rounds == 1 ? "" : "s", options.adapt.inner_epochs,
                       options.adapt.inner_epochs == 1 ? "" : "s"));
       repetition.run(row);
     }
