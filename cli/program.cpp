@@ -110,7 +110,7 @@ int run_program(int argc, char** argv) {
   }
   const CLI::App* reference = app.add_subcommand("options", "Print the reference of all options as Markdown");
   if (const std::string word = unknown_command(app, argc, argv); !word.empty())
-    return complain("", fmt::format("there is no command '{}'; see: tributary --help", printable(word)), kInputError);
+    return complain("", unknown_command_text(app, word) + "; see: tributary --help", kInputError);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -39,6 +39,14 @@ std::string path_of(const CLI::App& command) {
   return (parent == nullptr || parent->get_parent() == nullptr ? "" : path_of(*parent) + " ") + command.get_name();
 }
 
+std::string unknown_command_text(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    commands.push_back(command->get_name());
+  const std::string near = nearest(word, commands);
+  return fmt::format("there is no command '{}'{}", printable(word), near.empty() ? "" : "; did you mean " + near);
+}
+
 std::string unexpected_text(const CLI::App& app, const CLI::App& command) {
   const std::string word = command.remaining().front();
   if (!word.starts_with("-")) return fmt::format("'{}' was not expected here", printable(word));

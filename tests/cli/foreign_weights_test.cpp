@@ -96,7 +96,7 @@ TEST_F(ForeignWeights, InspectShowsTheWayForUnknownNetworks) {
                                       {"head.1.bias", torch::zeros({4})}});
   const Outcome refused = adapt("mobile.pth");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("its 5 tensors match no known architecture; save the network as TorchScript, as "
+  EXPECT_THAT(refused.err, HasSubstr("its tensors (5) match no known architecture; save the network as TorchScript, as "
                                      "tributary inspect mobile.pth shows\n"));
   const Outcome shown = inspect("mobile.pth");
   EXPECT_EQ(shown.code, 2);

@@ -244,7 +244,7 @@ WeightFile read_weights(const std::string& path, const ImportOptions& given) {
   info.architecture = options.architecture.empty() ? recognise(all.shapes) : options.architecture;
   if (info.architecture.empty())
     throw UnknownNetwork(fmt::format(
-        "{}: its {} tensors match no known architecture; save the network as TorchScript, as tributary inspect {} shows",
+        "{}: its tensors ({}) match no known architecture; save the network as TorchScript, as tributary inspect {} shows",
         path, all.entries.size(), path));
   info.name = name_of_source(path);
   apply_preprocessing(options, architecture(info.architecture), info);
