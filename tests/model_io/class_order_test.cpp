@@ -68,7 +68,6 @@ SourceModel scripted(const std::string& classify, const Tensor& c) {
 }
 
 TEST(AlignClasses, ReordersTheLinearClassifierOfTorchScript) {
-  const torch::NoGradGuard no_gradients;
   const Tensor c = torch::randn({3, 6}), phi = torch::randn({4, 6});
   std::vector<SourceModel> sources;
   sources.push_back(source_with({"cat", "dog", "tree"}, 1));
