@@ -26,9 +26,8 @@ class Adapt : public Command {
     table_
         .texts(
             "", "source", &options_.sources,
-            "source models: model files, PyTorch weights, or folders with source_F.pt, source_B.pt and source_C.pt; "
-            "FILE:classes=LIST,size=64,name=ward gives one source its own classes, size, resize, aspect, mean, std, "
-            "architecture, stride, last_layer or name")
+            "source models: model files, PyTorch weights or folders with source_F.pt; FILE:classes=LIST,name=WARD sets "
+            "the name and any option of [model] for one source")
         .metavar("FILE");
     table_
         .text("", "target", &options_.target,

@@ -216,8 +216,8 @@ void declare_selective(OptionTable& table, SelectiveOptions& options) {
       .alias("reading");
   table
       .texts("adapt", "ablations", &options.ablations,
-             "part to leave out: weights, denoise, information-loss, alignment or mixup; information-all measures "
-             "information on all data instead; repeatable")
+             "parts to leave out: weights, denoise, information-loss, alignment, mixup; information-all measures it on "
+             "all data")
       .metavar("PART")
       .renamed_value("information", "information-all");
   declare_training(table, options);
