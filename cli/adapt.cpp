@@ -27,7 +27,7 @@ class Adapt : public Command {
         .texts(
             "", "source", &options_.sources,
             "source models: model files, PyTorch weights or folders with source_F.pt; FILE:classes=LIST,name=WARD sets "
-            "the name and any option of [model] for one source")
+            "the name or options of [model] for it")
         .metavar("FILE");
     table_
         .text("", "target", &options_.target,
