@@ -118,11 +118,11 @@ int run_program(int argc, char** argv) {
     const CLI::App& command = parsed_command(app);
     const std::string who = command.get_parent() == nullptr ? "" : path_of(command);
     const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !command.remaining().empty();
-    return complain(who,
-                    fmt::format("{}; see: tributary {}{}--help",
-                                unexpected ? unexpected_text(app, command) : first_line(error.what()), who,
-                                who.empty() ? "" : " "),
-                    kInputError);
+    return complain(
+        who,
+        fmt::format("{}; see: tributary {}{}--help",
+                    unexpected ? unexpected_text(app, command) : first_line(error.what()), who, who.empty() ? "" : " "),
+        kInputError);
   } catch (const InputError& error) {
     return complain("", error.what(), kInputError);
   }

@@ -76,7 +76,8 @@ class Train : public Command {
     const std::optional<SourceTrainingRunResult> result = training.run();
     if (!result) return;
     if (result->already_finished)
-      std::cerr << fmt::format("tributary train: {} is already finished; train it again with --restart\n", options_.out);
+      std::cerr << fmt::format("tributary train: {} is already finished; train it again with --restart\n",
+                               options_.out);
     show(*result);
   }
 

@@ -128,16 +128,11 @@ TEST(Options, LastOfFlagAndNegationWins) {
   EXPECT_FALSE(d.settings.json);
 }
 
-TEST(Options, ARepeatableFlagTakesOneValueEachTime) {
+TEST(Options, ARepeatableFlagTakesAllValuesUpToTheNextFlag) {
   Declared d;
-  CLI::App app;
-  std::string rest;
-  d.table.add_to(app);
-  app.add_option("rest", rest);
-  app.parse(std::vector<std::string>{"positional", "a.pt", "--source"});
-  d.table.apply_flags();
-  EXPECT_THAT(d.settings.source, ElementsAre("a.pt"));
-  EXPECT_EQ(rest, "positional");
+  d.parse({"--source", "a.pt", "b.pt", "--rounds", "7", "--source", "c.pt"});
+  EXPECT_THAT(d.settings.source, ElementsAre("a.pt", "b.pt", "c.pt"));
+  EXPECT_EQ(d.settings.rounds, 7);
 }
 
 TEST(Options, RejectsARepeatedSingleFlag) {

@@ -101,11 +101,10 @@ TEST_F(ForeignWeights, InspectShowsTheWayForUnknownNetworks) {
   const Outcome shown = inspect("mobile.pth");
   EXPECT_EQ(shown.code, 2);
   EXPECT_THAT(shown.err, HasSubstr("match no known architecture"));
-  EXPECT_THAT(shown.out,
-              AllOf(HasSubstr("    net.load_state_dict(torch.load(\"mobile.pth\"))\n    net.eval()\n"
-                              "    torch.jit.script(net).save(\"mobile.pt\")\n"),
-                    HasSubstr("tributary inspect mobile.pt --trust --last-layer head.1\n"),
-                    HasSubstr("the last first: head.1, neck\n"), HasSubstr("docs/bring-your-own-model.md")));
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("    net.load_state_dict(torch.load(\"mobile.pth\"))\n    net.eval()\n"
+                                         "    torch.jit.script(net).save(\"mobile.pt\")\n"),
+                               HasSubstr("tributary inspect mobile.pt --trust --last-layer head.1\n"),
+                               HasSubstr("the last first: head.1, neck\n"), HasSubstr("docs/bring-your-own-model.md")));
   const json facts = json::parse(inspect("mobile.pth --json").out);
   EXPECT_EQ(facts.at("last_layer_candidates"), json({"head.1", "neck"}));
   EXPECT_TRUE(facts.contains("refused"));
@@ -118,8 +117,9 @@ TEST_F(ForeignWeights, InspectRefusesWhatAdaptRefuses) {
   write_pth(*folder_ / "grey.pth", grey);
   const Outcome adapted = run_forked_program(
       *folder_, "adapt --source grey.pth:architecture=lenet --target digits/signs/train-images.idx --run r");
-  EXPECT_THAT(adapted.err, HasSubstr("grey.pth: the first layer takes 1 channel, but pictures have 3; widen it in Python: "
-                                     "state['conv1.weight'] = state['conv1.weight'].repeat(1, 3, 1, 1) / 3"));
+  EXPECT_THAT(adapted.err,
+              HasSubstr("grey.pth: the first layer takes 1 channel, but pictures have 3; widen it in Python: "
+                        "state['conv1.weight'] = state['conv1.weight'].repeat(1, 3, 1, 1) / 3"));
   const Outcome shown = inspect("grey.pth --architecture lenet");
   EXPECT_EQ(shown.code, 2);
   EXPECT_THAT(shown.err, HasSubstr("the first layer takes 1 channel"));

@@ -98,10 +98,11 @@ TEST_F(SourcesJourney, ClassesInAnotherOrderAreReorderedByName) {
 }
 
 TEST_F(SourcesJourney, ConfigurationHasATablePerSource) {
-  folder_->write("config.toml",
-                 "target = \"data/signs/test\"\n\n[[source]]\nfile = \"up.pth\"\nclasses = \"up.txt\"\n\n"
-                 "[[source]]\nfile = \"down.pth\"\nclasses = \"down.txt\"\nname = \"ward 7\"\nmean = \"0.5,0.5,0.5\"\n\n"
-                 "[adapt]\nmethod = \"source-ens\"\n");
+  folder_->write(
+      "config.toml",
+      "target = \"data/signs/test\"\n\n[[source]]\nfile = \"up.pth\"\nclasses = \"up.txt\"\n\n"
+      "[[source]]\nfile = \"down.pth\"\nclasses = \"down.txt\"\nname = \"ward 7\"\nmean = \"0.5,0.5,0.5\"\n\n"
+      "[adapt]\nmethod = \"source-ens\"\n");
   const Outcome adapted = expect_success("adapt --config config.toml --run runs/tables --no-report --threads 1");
   EXPECT_THAT(adapted.err, HasSubstr("reordered the classes of down.pth"));
   EXPECT_THAT(file_text(*folder_ / "runs/tables/predictions.csv"), HasSubstr(",up,ward 7,error\n"));

@@ -12,7 +12,8 @@ TEST(PictureExtent, IsTheMedianOfThePicturesThatCanBeRead) {
   const test::TempDir folder;
   int number = 0;
   for (const auto& [width, height] : {std::pair(20, 10), std::pair(30, 40), std::pair(300, 200)}) {
-    const auto png = tributary::encode_png(std::vector<uint8_t>(static_cast<size_t>(3 * width * height)), height, width);
+    const auto png =
+        tributary::encode_png(std::vector<uint8_t>(static_cast<size_t>(3 * width * height)), height, width);
     folder.write("photos/" + std::to_string(number++) + ".png", std::string(png.begin(), png.end()));
   }
   folder.write("photos/bad.png", "not a picture");

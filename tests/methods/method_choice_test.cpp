@@ -1,7 +1,7 @@
 #include "tributary/methods/method_choice.h"
 
-#include <gmock/gmock.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -95,8 +95,10 @@ TEST(MethodChoice, StoredAblationsKeepTheirMeaning) {
   const Chosen stored("[adapt]\nablations = [\"information\"]\n");
   EXPECT_THAT(stored.table.to_toml(), HasSubstr("\nablations = [\"information-all\"]\n"));
   EXPECT_THAT(stored.table.to_toml(), HasSubstr("\ninformation_set = \"all\"\n"));
-  EXPECT_TRUE(differences("[adapt]\nablations = [\"information\"]\n" , Configuration(
-      "[adapt]\nablations = [\"information-all\"]\n", {}, "", stored.table.configuration().renamed_values)).empty());
+  EXPECT_TRUE(differences("[adapt]\nablations = [\"information\"]\n",
+                          Configuration("[adapt]\nablations = [\"information-all\"]\n", {}, "",
+                                        stored.table.configuration().renamed_values))
+                  .empty());
   EXPECT_THAT(refusal("", {{"ablations", "information"}}), HasSubstr("choose among weights, denoise, information-all"));
   const Chosen left_out("[adapt]\nablations = [\"information-loss\"]\n");
   EXPECT_THAT(left_out.table.to_toml(), HasSubstr("\nlambda_im = 0.0\n"));

@@ -79,7 +79,9 @@ TEST(AlignClasses, ReordersTheLinearClassifierOfTorchScript) {
   EXPECT_TRUE(torch::equal(saved.classify(phi), sources[1].classify(phi)));
 
   sources[1] = scripted("torch.linear(phi, self.c) + torch.arange(3)", c);
-  EXPECT_THAT(test::message_of<InputError>([&] { align_classes(sources, {"a", "x.pt"}); }),
+  EXPECT_THAT(test::message_of<InputError>([&] {
+                align_classes(sources, {"a", "x.pt"});
+              }),
               HasSubstr("x.pt: its classes have another order, and its 'classify' is not one linear layer"));
 }
 

@@ -156,7 +156,8 @@ class OptionTable {
 
   // All options that flags give, and those of the TOML file whose values differ from the fields' values now.
   std::vector<GivenOption> given_options() const;
-  // The value that the option `key` was declared to belong to (only_with); empty if there is no such option or condition.
+  // The value that the option `key` was declared to belong to (only_with); empty if there is no such option or
+  // condition.
   std::string condition_of(std::string_view key) const;
 
   // Every option that is not transient with its current value, grouped by section in the order of declaration. Numbers

@@ -12,15 +12,15 @@ namespace fs = std::filesystem;
 
 const std::set<std::string>& folder_words() {
   static const std::set<std::string> words = {
-      "all",     "data",     "dataset",    "datasets", "dev",    "eval",    "image", "images",   "img",
-      "imgs",    "jpeg",     "jpegimages", "jpg",      "labeled", "labelled", "pics",  "pictures", "png",
-      "raw",     "samples",  "shards",     "source",   "target", "test",    "testing", "train",  "training",
-      "trainval", "unlabeled", "unlabelled", "val",    "valid",  "validation"};
+      "all",      "data",      "dataset",    "datasets", "dev",     "eval",      "image",   "images",   "img",
+      "imgs",     "jpeg",      "jpegimages", "jpg",      "labeled", "labelled",  "pics",    "pictures", "png",
+      "raw",      "samples",   "shards",     "source",   "target",  "test",      "testing", "train",    "training",
+      "trainval", "unlabeled", "unlabelled", "val",      "valid",   "validation"};
   return words;
 }
 
 const std::set<std::string>& model_words() {
-  static const std::set<std::string> words = {"best",  "best_model", "checkpoint", "ckpt",  "final",
+  static const std::set<std::string> words = {"best",  "best_model", "checkpoint", "ckpt",       "final",
                                               "last",  "latest",     "model",      "model_best", "pytorch_model",
                                               "state", "state_dict", "weights"};
   return words;

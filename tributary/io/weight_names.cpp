@@ -90,7 +90,8 @@ std::vector<std::string> without_wrappers(std::vector<std::string> names) {
   for (bool changed = true; changed && !names.empty();) {
     changed = false;
     for (const std::string_view prefix : kWrapperPrefixes) {
-      if (!std::all_of(names.begin(), names.end(), [&](const auto& name) { return name.starts_with(prefix); })) continue;
+      if (!std::all_of(names.begin(), names.end(), [&](const auto& name) { return name.starts_with(prefix); }))
+        continue;
       names = without(names, prefix);
       changed = true;
     }

@@ -53,7 +53,8 @@ struct MethodEntry {
   std::function<KeepRule()> default_keep = {};
 };
 
-// In the order of the paper's tables, then those that it does not have, ours last. Each call makes entries with options of their own.
+// In the order of the paper's tables, then those that it does not have, ours last. Each call makes entries with options
+// of their own.
 std::vector<MethodEntry> registered_methods();
 
 }  // namespace tributary

@@ -38,7 +38,8 @@ struct Bypass {
 std::string candidates(const torch::jit::Module& module) {
   constexpr size_t kMost = 3;
   std::vector<ForeignTensor> tensors;
-  for (const auto& parameter : module.named_parameters()) tensors.push_back({parameter.name, parameter.value.sizes().vec()});
+  for (const auto& parameter : module.named_parameters())
+    tensors.push_back({parameter.name, parameter.value.sizes().vec()});
   std::vector<std::string> layers = last_layer_candidates(tensors);
   layers.resize(std::min(layers.size(), kMost));
   return layers.empty() ? "" : fmt::format(" (perhaps {})", fmt::join(layers, " or "));

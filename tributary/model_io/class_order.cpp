@@ -57,8 +57,9 @@ bool have_none_in_common(const std::vector<std::string>& a, const std::vector<st
   const bool other_unnamed = are_numbers(other.classes);
   if (other_unnamed != are_numbers(first.classes) && have_none_in_common(other.classes, first.classes)) {
     const std::string& unnamed = other_unnamed ? other_file : first_file;
-    input_error("the classes of {} are only numbered, those of {} have names; give a list of names with {}:classes=FILE",
-                unnamed, other_unnamed ? first_file : other_file, unnamed);
+    input_error(
+        "the classes of {} are only numbered, those of {} have names; give a list of names with {}:classes=FILE",
+        unnamed, other_unnamed ? first_file : other_file, unnamed);
   }
   input_error("{} has the class '{}', {} has '{}' instead; all sources must share one set of classes", other_file,
               printable(first_missing(other.classes, first.classes)), first_file,
@@ -78,9 +79,10 @@ void reorder(SourceModel& source, const std::vector<int64_t>& order, const std::
       tensor.value = tensor.value.index_select(0, rows);
   source.restore(state);
   if (!torch::allclose(source.classify(phi), expected, 1e-4, 1e-5))
-    input_error("{}: its classes have another order, and its 'classify' is not one linear layer whose rows could be "
-                "reordered; save it with the classes in the order of the first source",
-                file);
+    input_error(
+        "{}: its classes have another order, and its 'classify' is not one linear layer whose rows could be "
+        "reordered; save it with the classes in the order of the first source",
+        file);
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ namespace tributary {
 // lower case, unless a list has names that differ in nothing else. Empty if the names are not the same.
 std::vector<int64_t> class_order(const std::vector<std::string>& theirs, const std::vector<std::string>& ours);
 
-// Gives every source the classes of the first, in its order and spelling. Returns the numbers of the sources whose order
-// changed. Throws an InputError that names both files if their classes differ, or if the classifier of a TorchScript
-// source cannot be reordered. `files[j]` is the file of source j.
+// Gives every source the classes of the first, in its order and spelling. Returns the numbers of the sources whose
+// order changed. Throws an InputError that names both files if their classes differ, or if the classifier of a
+// TorchScript source cannot be reordered. `files[j]` is the file of source j.
 std::vector<size_t> align_classes(std::vector<SourceModel>& sources, const std::vector<std::string>& files);
 
 }  // namespace tributary

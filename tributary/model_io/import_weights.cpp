@@ -243,9 +243,10 @@ WeightFile read_weights(const std::string& path, const ImportOptions& given) {
   ModelInfo& info = result.info;
   info.architecture = options.architecture.empty() ? recognise(all.shapes) : options.architecture;
   if (info.architecture.empty())
-    throw UnknownNetwork(fmt::format(
-        "{}: its tensors ({}) match no known architecture; save the network as TorchScript, as tributary inspect {} shows",
-        path, all.entries.size(), path));
+    throw UnknownNetwork(
+        fmt::format("{}: its tensors ({}) match no known architecture; save the network as TorchScript, as tributary "
+                    "inspect {} shows",
+                    path, all.entries.size(), path));
   info.name = name_of_source(path);
   apply_preprocessing(options, architecture(info.architecture), info);
   describe(all, path, make_backbone(info.architecture, info.first_stride, {}).width, info, options);

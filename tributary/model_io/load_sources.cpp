@@ -35,7 +35,8 @@ std::string assumption(const std::vector<std::string>& unnamed, const std::vecto
   if (count < 2) return {};
   if (!unnamed.empty())
     return fmt::format(
-        "the classes of {} have no names, so all sources are assumed to have them in one order; give lists of names with "
+        "the classes of {} have no names, so all sources are assumed to have them in one order; give lists of names "
+        "with "
         "FILE:classes=LIST",
         fmt::join(unnamed, ", "));
   if (listed.size() < 2) return {};

@@ -248,7 +248,7 @@ nlohmann::json AdaptationRun::summary_of(const RunRecord& record) const {
       {"model", run + "/model.safetensors"},
       {"predictions", run + "/predictions.csv"}};
   record.add_to(summary);
-  for (size_t j = 0; j < options_.sources.size(); ++j) 
+  for (size_t j = 0; j < options_.sources.size(); ++j)
     summary["sources"][j]["file"] = parse_source(options_.sources[j], options_.import).path;
   for (const SkippedPicture& picture : data_.skipped)
     summary["set_aside_pictures"].push_back({{"picture", picture.path}, {"reason", picture.reason}});

@@ -18,8 +18,8 @@ namespace tributary {
 void save_finished(const std::string& file, const SourceModel& model, const Configuration& config,
                    const nlohmann::json& result);
 
-// The result of a finished training with these options, or nothing if there is no file, or if an unfinished training has
-// left its checkpoints beside it. Throws an InputError if the file is anything else.
+// The result of a finished training with these options, or nothing if there is no file, or if an unfinished training
+// has left its checkpoints beside it. Throws an InputError if the file is anything else.
 std::optional<nlohmann::json> finished_result(const std::string& file, const Configuration& config, bool restart);
 
 }  // namespace tributary

@@ -75,12 +75,14 @@ std::string SourceTrainingRun::network_for_pictures(std::string& notice) const {
   const PictureExtent extent = typical_extent(options_.data, options_.load);
   if (extent.longer() > kLargestDigit)
     input_error(
-        "{} has pictures of about {}x{}; give pretrained weights for photographs with --init FILE, or name a network with "
+        "{} has pictures of about {}x{}; give pretrained weights for photographs with --init FILE, or name a network "
+        "with "
         "--architecture: {}",
         options_.data, extent.width, extent.height, fmt::join(architecture_names(), ", "));
-  notice = fmt::format("{} has pictures of {}x{}, so this trains dtn, a network for digits; choose another with "
-                       "--architecture",
-                       options_.data, extent.width, extent.height);
+  notice = fmt::format(
+      "{} has pictures of {}x{}, so this trains dtn, a network for digits; choose another with "
+      "--architecture",
+      options_.data, extent.width, extent.height);
   return "dtn";
 }
 
@@ -157,21 +159,20 @@ void SourceTrainingRun::train(SourceModel& model, const Split& split, SourceTrai
     model.restore(initial);
     set_micro_batch(model, micro_batch);
     if (micro_batch > 0) checkpoints.checkpointer().rescan();
-    result.validation_accuracy = train_source(
-        model, split.training, split.validation, options_.training, options_.seed, checkpointer,
-        [&](const SourceTrainingProgress& at) {
-          if (at.accuracy >= 0) report_memory();
-          listener_.on_progress(static_cast<double>(at.step) / static_cast<double>(at.steps),
-                                "train " + model.info().name,
-                                at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
-        });
+    result.validation_accuracy =
+        train_source(model, split.training, split.validation, options_.training, options_.seed, checkpointer,
+                     [&](const SourceTrainingProgress& at) {
+                       if (at.accuracy >= 0) report_memory();
+                       listener_.on_progress(static_cast<double>(at.step) / static_cast<double>(at.steps),
+                                             "train " + model.info().name,
+                                             at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
+                     });
   };
   if (session_.comm())
     attempt(/*micro_batch=*/0);
   else
-    result.micro_batch =
-        retry_with_micro_batches(options_.training.batch, options_.device, attempt,
-                                 [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
+    result.micro_batch = retry_with_micro_batches(options_.training.batch, options_.device, attempt,
+                                                  [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
   listener_.on_trained();
   save_finished(options_.out, model, config_, to_json(result));
   checkpoints.finish();

@@ -200,7 +200,8 @@ void apply_ablations(SelectiveOptions& options) {
     } else if (name == "mixup") {
       options.mixup = false;
     } else {
-      input_error("--ablations {}: choose among weights, denoise, information-all, information-loss, alignment, mixup", name);
+      input_error("--ablations {}: choose among weights, denoise, information-all, information-loss, alignment, mixup",
+                  name);
     }
   }
 }

@@ -39,7 +39,7 @@ MethodEntry source_ensemble_method() {
                     },
                     [rule](const MethodOptions& common) { return std::make_unique<SourceEnsemble>(common, *rule); }};
   entry.length_options = {};  // it does not train
-  entry.unused_options = {"rate_backbone", "rate_bottleneck", "augment_shift",    "augment_flip",
+  entry.unused_options = {"rate_backbone", "rate_bottleneck", "augment_shift",   "augment_flip",
                           "augment_grey",  "cuda_graph",      "augment_rotation"};
   return entry;
 }
