@@ -26,8 +26,8 @@ class Adapt : public Command {
     table_
         .texts(
             "", "source", &options_.sources,
-            "source model: a model file, PyTorch weights, or a folder with source_F.pt, source_B.pt and source_C.pt; "
-            "repeat it for every source")
+            "source models: model files, PyTorch weights or folders with source_F.pt; FILE:classes=LIST,name=WARD sets "
+            "the name or options of [model] for it")
         .metavar("FILE");
     table_
         .text("", "target", &options_.target,
@@ -70,7 +70,7 @@ class Adapt : public Command {
     common_.read_config(table_);
     choice_.resolve();  // first, so that mistakes in the options are reported before anything is read
     if (!options_.oracle_labels.empty()) choice_.require_oracle();
-    if (options_.sources.empty()) input_error("name the source models, each with --source FILE");
+    if (options_.sources.empty()) input_error("name the source models with --source FILE FILE ...");
     if (options_.target.empty()) input_error("name the unlabelled pictures with --target");
     if (options_.folder.empty()) options_.folder = "runs/" + domain_of(options_.target);
     session_.begin();

@@ -1,5 +1,7 @@
 #include "cli/bench_tables.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -9,12 +11,13 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/option_values.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/benchmarks/catalogue.h"
 #include "tributary/experiments/table_page.h"
 #include "tributary/experiments/tables.h"
-#include "tributary/methods/registry.h"
+#include "tributary/methods/method_choice.h"
 #include "tributary/report/report_page.h"
 #include "tributary/terminal/progress.h"
 #include "tributary/train/source_training.h"
@@ -100,9 +103,9 @@ std::vector<TableRow> all_methods(const Benchmark& benchmark, const BenchTableOp
     const std::vector<std::string> flags = method_flags(entry, options);
     all.push_back({row_title(benchmark, entry.title, entry.row), entry.name, flags, false,
                    paper_of(benchmark, benchmark.methods, entry.name)});
-    if (entry.oracle)
-      all.push_back({row_title(benchmark, entry.oracle->title, entry.oracle->row), entry.oracle->name, flags, true,
-                     paper_of(benchmark, benchmark.methods, entry.oracle->name)});
+    if (!entry.oracle) continue;
+    all.push_back({row_title(benchmark, entry.oracle->title, entry.oracle->row), entry.oracle->name, flags, true,
+                   paper_of(benchmark, benchmark.methods, entry.oracle->name)});
   }
   return all;
 }
@@ -162,11 +165,12 @@ TableRow changed(TableRow row, const std::string& title, const std::string& suff
 std::vector<TableRow> ablation_rows(const Benchmark& benchmark, const BenchTableOptions& options) {
   const TableRow own = own_row(benchmark, options);
   std::vector<TableRow> rows = {own};
-  for (const auto& [part, title] : {std::pair("weights", "w/o domain weights"), std::pair("denoise", "w/o denoising"),
-                                    std::pair("information", "information of all data"),
-                                    std::pair("alignment", "w/o alignment"), std::pair("mixup", "w/o mixup")})
-    rows.push_back(changed(own, title, std::string("-without-") + part, {"--ablations", part},
-                           paper_of(benchmark, benchmark.ablations, part)));
+  for (const auto& [row, title, part] :
+       {std::tuple("weights", "w/o domain weights", "weights"), std::tuple("denoise", "w/o denoising", "denoise"),
+        std::tuple("information", "information of all data", "information-all"),
+        std::tuple("alignment", "w/o alignment", "alignment"), std::tuple("mixup", "w/o mixup", "mixup")})
+    rows.push_back(changed(own, title, std::string("-without-") + row, {"--ablations", part},
+                           paper_of(benchmark, benchmark.ablations, row)));
   return rows;
 }
 
@@ -187,22 +191,31 @@ std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const BenchTableOpt
   return rows;
 }
 
-// The flags of an adaptation for "bait_rate=1e-4,cuda_graph=false".
-std::vector<std::string> flags_of(const std::string& set) {
-  std::vector<std::string> flags;
+// Adds the options of "bait_rate=1e-4,cuda_graph=false" to the rows whose method uses them.
+void set_options(const std::string& set, std::vector<TableRow>& rows) {
+  OptionTable table;
+  MethodChoice methods;
+  methods.declare(table);
   for (const std::string& word : split(set)) {
     const size_t equals = word.find('=');
     if (equals == 0 || equals == std::string::npos || equals + 1 == word.size())
       input_error("--set {}: write OPTION=VALUE,OPTION=VALUE,…, as in bait_rate=1e-4", printable(word));
-    std::string name = word.substr(0, equals);
-    const std::string value = word.substr(equals + 1);
-    std::replace(name.begin(), name.end(), '_', '-');
-    if (value == "true" || value == "false")
-      flags.push_back((value == "true" ? "--" : "--no-") + name);
-    else
-      flags.insert(flags.end(), {"--" + name, value});
+    std::string key = word.substr(0, equals);
+    std::replace(key.begin(), key.end(), '-', '_');
+    const std::vector<std::string> users = methods.users_of(key);
+    const std::string value = word.substr(equals + 1), name = flag_of_key(key).substr(2);
+    std::vector<std::string> flags = {"--" + name, value};
+    if (value == "true" || value == "false") flags = {(value == "true" ? "--" : "--no-") + name};
+    bool used = false;
+    for (TableRow& row : rows) {
+      const std::string& method = row.flags.at(1);  // method_flags() begins with --method NAME
+      if (std::find(users.begin(), users.end(), method) == users.end()) continue;
+      row.flags.insert(row.flags.end(), flags.begin(), flags.end());
+      used = true;
+    }
+    if (!used)
+      input_error("--set {}: no method of this table uses it; {} would", printable(word), fmt::join(users, ", "));
   }
-  return flags;
 }
 
 std::vector<TableDomain> located(const Benchmark& benchmark, const std::string& root) {
@@ -271,8 +284,8 @@ TableTask plan(const Benchmark& benchmark, const BenchTableOptions& options, con
   task.jobs = static_cast<int>(options.jobs);
   task.gpu_memory = shared.gpu_memory;
   plan_sources(benchmark, options, common, shared, task);
+  set_options(options.set, task.rows);
   task.adapt_flags = {"--no-history"};
-  for (const std::string& flag : flags_of(options.set)) task.adapt_flags.push_back(flag);
   if (!shared.precision.empty()) task.adapt_flags.insert(task.adapt_flags.end(), {"--precision", shared.precision});
   task.common_flags = {"--threads",    std::to_string(common.threads),
                        "--device",     common.device == DeviceChoice::kCuda ? "cuda" : "cpu",

@@ -86,6 +86,10 @@ struct DataOptions {
 // Prints skipped files on standard error, the first few of each reason by name. `total` counts all pictures and them.
 void report_skipped(const std::string& command, const std::vector<SkippedPicture>& skipped, int64_t total);
 
+// Loads the models that a command names (run/models.h) and prints what load_sources() notes on standard error.
+Ensemble load_named_models(const std::string& command, const std::vector<std::string>& models, const std::string& rule,
+                           const ImportOptions& options);
+
 // Whether standard error is a terminal.
 bool is_terminal();
 

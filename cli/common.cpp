@@ -9,6 +9,7 @@
 #include "tributary/base/memory.h"
 #include "tributary/base/text.h"
 #include "tributary/run/distributed_session.h"
+#include "tributary/run/models.h"
 
 namespace tributary::cli {
 
@@ -119,6 +120,14 @@ void report_skipped(const std::string& command, const std::vector<SkippedPicture
     if (all > kNamed) reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", reason, thousands(all));
   std::cerr << fmt::format("tributary {}: skipped {} more, {} of {} files in all{}\n", command, thousands(unnamed),
                            thousands(count), thousands(total), reasons.empty() ? "" : " (" + reasons + ")");
+}
+
+Ensemble load_named_models(const std::string& command, const std::vector<std::string>& models, const std::string& rule,
+                           const ImportOptions& options) {
+  std::vector<std::string> notices;
+  Ensemble ensemble = load_models(models, rule, options, &notices);
+  for (const std::string& notice : notices) std::cerr << fmt::format("tributary {}: {}\n", command, notice);
+  return ensemble;
 }
 
 bool is_terminal() {

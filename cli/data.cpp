@@ -80,7 +80,7 @@ class Data : public Command {
     digits->add_option("out", out_, "folder to write to; new or empty")->required();
     table_.integer("", "pictures", &pictures_, 1, 10000000, "training pictures per domain");
     table_.integer("", "test_pictures", &test_pictures_, 1, 10000000, "test pictures per domain");
-    table_.integer("", "seed", &seed_, 0, INT64_MAX, "random seed");
+    table_.integer("", "seed", &seed_, 0, INT64_MAX, "random seed").metavar("NUMBER");
     table_.choice("", "format", &format_, {{"idx", DigitFormat::kIdx}, {"png", DigitFormat::kPng}},
                   "one pair of IDX files per split, or class folders of PNG files");
     table_.add_to(*digits);

@@ -39,11 +39,12 @@ class Demo : public Command {
       return;
     }
     std::cout << fmt::format(
-        "\nAccuracy in % on {} unseen test pictures of the target, after the last of {} rounds of {} inner epoch{} "
+        "\nAccuracy in % on {} unseen test pictures of the target, after the last of {} round{} of {} inner epoch{} "
         "({}, {} pictures per domain;\nthe paper trains longer: 20 rounds of 3). The target's labels were used only "
         "for this table{}.\n\n{}\n{} in total.\n",
-        thousands(options_.pictures), options_.adapt.rounds, options_.adapt.inner_epochs,
-        options_.adapt.inner_epochs == 1 ? "" : "s", options_.architecture, thousands(options_.pictures),
+        thousands(options_.pictures), options_.adapt.rounds, options_.adapt.rounds == 1 ? "" : "s",
+        options_.adapt.inner_epochs, options_.adapt.inner_epochs == 1 ? "" : "s", options_.architecture,
+        thousands(options_.pictures),
         options_.oracle ? " and for the oracle, which selects its training samples with them" : "",
         demo_table(result, markdown_), duration(result.seconds));
   }

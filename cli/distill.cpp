@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -10,6 +12,7 @@
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/text.h"
+#include "tributary/model/backbone.h"
 #include "tributary/run/distillation_run.h"
 #include "tributary/terminal/table.h"
 
@@ -55,7 +58,8 @@ class Distill : public Command {
         .transient();
     table_.text("", "name", &options_.name, "name of the student in tables").transient();
     table_.text("distill", "architecture", &options_.architecture,
-                "network of the student; by default that of the source with the largest weight");
+                fmt::format("network of the student: {}; by default that of the source with the largest weight",
+                            fmt::join(architecture_names(), ", ")));
     table_
         .text("distill", "init", &options_.init,
               "initial weights: a file, 'teacher' for those of the source with the largest weight, or 'fresh'; by "

@@ -6,7 +6,6 @@
 #include "tributary/base/error.h"
 #include "tributary/base/text.h"
 #include "tributary/eval/metrics.h"
-#include "tributary/run/models.h"
 #include "tributary/terminal/table.h"
 #include "tributary/train/evaluate.h"
 
@@ -43,7 +42,7 @@ class Evaluate : public Command {
     common_.apply(table_);
     if (data_path_.empty()) input_error("name the labelled pictures with --data");
     const torch::Device device = common_.prepare();
-    Ensemble ensemble = load_models(models_, rule_, import_);
+    Ensemble ensemble = load_named_models(name(), models_, rule_, import_);
     std::vector<SkippedPicture> bad;
     const LabelledImages data = load_labelled(
         data_path_, data_.for_preprocessing(ensemble.preprocessing(), common_.threads), ensemble.classes(), &bad);

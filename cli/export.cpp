@@ -9,7 +9,6 @@
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
 #include "tributary/model_io/export.h"
-#include "tributary/run/models.h"
 
 namespace tributary::cli {
 namespace {
@@ -53,7 +52,7 @@ class Export : public Command {
       any = true;
     }
     if (!any) input_error("name at least one file with --onnx, --torchscript, --safetensors, --state-dict or --card");
-    Ensemble ensemble = load_models(models_, rule_, import_);
+    Ensemble ensemble = load_named_models(name(), models_, rule_, import_);
     if (!source_.empty()) choose(ensemble);
     nlohmann::json result = nlohmann::json::array();
     for (const Format& format : formats_) {
@@ -73,18 +72,24 @@ class Export : public Command {
   }
 
  private:
-  // Removes all sources but the one that --source names.
+  // Removes all sources but the one that --source names. A name comes before a number.
   void choose(Ensemble& ensemble) const {
     std::vector<std::string> names;
+    std::vector<size_t> found;
     for (size_t j = 0; j < ensemble.sources.size(); ++j) {
       names.push_back(ensemble.sources[j].info().name);
-      if (source_ != names.back() && source_ != std::to_string(j)) continue;
-      Ensemble alone;
-      alone.sources.push_back(std::move(ensemble.sources[j]));
-      ensemble = std::move(alone);
-      return;
+      if (source_ == names.back()) found.push_back(j);
     }
-    input_error("--source {}: the model has no such source; it has {}", source_, fmt::join(names, ", "));
+    if (found.size() > 1)
+      input_error("--source {}: the model has {} sources of this name; choose one by number, among {}", source_,
+                  found.size(), fmt::join(found, ", "));
+    for (size_t j = 0; j < names.size() && found.empty(); ++j)
+      if (source_ == std::to_string(j)) found.push_back(j);
+    if (found.empty())
+      input_error("--source {}: the model has no such source; it has {}", source_, fmt::join(names, ", "));
+    Ensemble alone;
+    alone.sources.push_back(std::move(ensemble.sources[found.front()]));
+    ensemble = std::move(alone);
   }
 
   void warn_about_stride(const Ensemble& ensemble) const {

@@ -1,5 +1,7 @@
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +10,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/text.h"
 #include "tributary/io/safetensors.h"
+#include "tributary/io/weight_names.h"
 #include "tributary/model_io/model_file.h"
 #include "tributary/terminal/table.h"
 
@@ -80,9 +83,36 @@ json inspect_checkpoint(const std::string& path, const ImportOptions& options) {
     std::vector<TensorFile> files;
     files.push_back(TensorFile::read(path));
     add_files(files);
-    result["unknown"] = unknown.what();
+    std::vector<ForeignTensor> tensors;
+    for (const TensorEntry& entry : files.front().entries()) tensors.push_back({entry.name, entry.shape});
+    result["last_layer_candidates"] = last_layer_candidates(tensors);
+    result["refused"] = unknown.what();
+    return result;
+  }
+  try {
+    import_source(path, options);
+  } catch (const InputError& refused) {
+    result["refused"] = refused.what();
   }
   return result;
+}
+
+// How a network that is not built in becomes a source.
+std::string torchscript_advice(const json& result) {
+  constexpr size_t kMost = 4;
+  const std::filesystem::path file = result.at("file").get<std::string>();
+  const std::string script = std::filesystem::path(file).replace_extension(".pt").filename().string();
+  auto layers = result.at("last_layer_candidates").get<std::vector<std::string>>();
+  layers.resize(std::min(layers.size(), kMost));
+  return fmt::format(
+      "\nAny network can be a source as TorchScript. In Python, where `net` is the network:\n\n"
+      "    net.load_state_dict(torch.load(\"{}\"))\n"
+      "    net.eval()\n"
+      "    torch.jit.script(net).save(\"{}\")\n\n"
+      "Then: tributary inspect {} --trust --last-layer {}\n{}docs/bring-your-own-model.md has the details.\n",
+      file.string(), script == file.filename() ? "scripted.pt" : script,
+      script == file.filename() ? "scripted.pt" : script, layers.empty() ? "NAME" : layers.front(),
+      layers.size() > 1 ? fmt::format("Its linear layers, the last first: {}\n", fmt::join(layers, ", ")) : "");
 }
 
 json inspect_script(const std::string& path, const ImportOptions& options) {
@@ -90,7 +120,7 @@ json inspect_script(const std::string& path, const ImportOptions& options) {
     return {{"file", path},
             {"format", "torchscript"},
             {"kind", "code"},
-            {"unknown", path + " is code; add --trust to load it"}};
+            {"refused", path + " is code; add --trust to load it"}};
   Ensemble ensemble;
   ensemble.sources.push_back(import_script(path, options));
   json result = model_facts(path, "torchscript", "code", ensemble);
@@ -133,16 +163,18 @@ class Inspect : public Command {
       std::cout << result.dump(2) << '\n';
     else
       show(result);
+    if (result.contains("refused")) throw InputError(result.at("refused").get<std::string>());
   }
 
  private:
   void show(const json& result) const {
     std::cout << fmt::format("{}: {}, {}", result.at("file").get<std::string>(), result.at("format").get<std::string>(),
                              result.at("kind").get<std::string>());
-    if (result.contains("unknown"))
-      std::cout << '\n' << result.at("unknown").get<std::string>() << '\n';
-    else
+    if (result.contains("sources"))
       show_model(result);
+    else
+      std::cout << '\n';
+    if (result.contains("last_layer_candidates")) std::cout << torchscript_advice(result);
     for (const char* key : {"ignored", "missing", "left_over"})
       if (result.contains(key) && !result.at(key).empty())
         std::cout << fmt::format("{}: {}\n", key, fmt::join(result.at(key).get<std::vector<std::string>>(), ", "));

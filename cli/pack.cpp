@@ -22,7 +22,7 @@ void Pack::declare(CLI::App& data) {
   table_.choice("", "format", &options_.format, {{"jpeg", PackFormat::kJpeg}, {"raw", PackFormat::kRaw}},
                 "jpeg copies the files of pictures that need no resizing; raw writes uncompressed pixels (PPM)");
   table_.integer("", "quality", &quality_, 1, 100, "quality of re-encoded JPEGs").metavar("NUMBER");
-  table_.integer("", "shard_megabytes", &shard_megabytes_, 1, 1000000, "size of a shard, in MiB");
+  table_.integer("", "shard_megabytes", &shard_megabytes_, 1, 1000000, "size of a shard, in MiB").metavar("MIB");
   table_.flag("", "labels", &labels_, "write the classes too; the pictures must have labels");
   table_.text("", "root", &root_, "base folder of relative paths in a list file").metavar("FOLDER");
   table_

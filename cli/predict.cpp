@@ -5,7 +5,6 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
-#include "tributary/run/models.h"
 #include "tributary/run/predictions.h"
 #include "tributary/train/evaluate.h"
 
@@ -46,7 +45,7 @@ class Predict : public Command {
     if (data_path_.empty()) input_error("name the pictures with --data");
     if (!out_.empty()) require_writable_target(out_);
     const torch::Device device = common_.prepare();
-    Ensemble ensemble = load_models(models_, rule_, import_);
+    Ensemble ensemble = load_named_models(name(), models_, rule_, import_);
     std::vector<SkippedPicture> bad;
     const ImageSet images =
         load_images(data_path_, data_.for_preprocessing(ensemble.preprocessing(), common_.threads), &bad);

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/unexpected_arguments.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/message.h"
@@ -61,7 +62,7 @@ int run(cli::Command& command) {
 // Prints the reference of all options, docs/options.md.
 int print_reference(const std::vector<std::unique_ptr<cli::Command>>& commands) {
   std::cout << "# Options\n\nWritten by `tributary options`. Every option is a flag, and a key of the TOML file given "
-               "with `--config`; flags win.\n";
+               "with `--config`; flags win. A code such as (T5) names a choice of [method.md](method.md#choices).\n";
   for (const auto& command : commands) {
     std::cout << fmt::format("\n## tributary {}\n\n{}. For example: `{}`\n\n{}", command->name(), command->summary(),
                              command->example(), command->options().to_markdown());
@@ -109,16 +110,19 @@ int run_program(int argc, char** argv) {
   }
   const CLI::App* reference = app.add_subcommand("options", "Print the reference of all options as Markdown");
   if (const std::string word = unknown_command(app, argc, argv); !word.empty())
-    return complain("", fmt::format("there is no command '{}'; see: tributary --help", printable(word)), kInputError);
+    return complain("", unknown_command_text(app, word) + "; see: tributary --help", kInputError);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::string who;
-    for (const CLI::App* sub : app.get_subcommands()) who = sub->get_name();
-    return complain(who,
-                    fmt::format("{}; see: tributary {}{}--help", first_line(error.what()), who, who.empty() ? "" : " "),
-                    kInputError);
+    const CLI::App& command = parsed_command(app);
+    const std::string who = command.get_parent() == nullptr ? "" : path_of(command);
+    const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !command.remaining().empty();
+    return complain(
+        who,
+        fmt::format("{}; see: tributary {}{}--help",
+                    unexpected ? unexpected_text(app, command) : first_line(error.what()), who, who.empty() ? "" : " "),
+        kInputError);
   } catch (const InputError& error) {
     return complain("", error.what(), kInputError);
   }

@@ -37,6 +37,10 @@ class Train : public Command {
         .text("train", "name", &options_.name, "name of the source in tables; by default taken from the path of --data")
         .transient();
     table_
+        .text("train", "classes", &options_.classes,
+              "text file with class names, one per line, in the order of the labels; for data with numbers as labels")
+        .metavar("FILE");
+    table_
         .text("train", "init", &options_.init,
               "initial weights of the backbone, as from ImageNet: a PyTorch file, safetensors or a model file")
         .metavar("FILE");
@@ -45,7 +49,7 @@ class Train : public Command {
     data_.declare(table_);
     tributary::declare(table_, options_.checkpoints);
     session_.declare(table_);
-    table_.help_group("Input and output", {"data", "validation", "root", "out", "name", "config", "json"});
+    table_.help_group("Input and output", {"data", "validation", "root", "classes", "out", "name", "config", "json"});
     table_.help_group("Network", {"architecture", "init", "size"});
     table_.help_group("Training", {"epochs", "batch", "rate_backbone", "rate_head", "label_smoothing", "keep", "seed"});
     table_.help_group("Interrupted runs", {"save_every", "restart"});
@@ -69,7 +73,12 @@ class Train : public Command {
     options_.load = data_.load_options(common_.threads);
     TerminalListener listener(name(), common_.json);
     SourceTrainingRun training(options_, run_configuration(table_, common_.threads, session_), session_, listener);
-    if (const std::optional<SourceTrainingRunResult> result = training.run()) show(*result);
+    const std::optional<SourceTrainingRunResult> result = training.run();
+    if (!result) return;
+    if (result->already_finished)
+      std::cerr << fmt::format("tributary train: {} is already finished; train it again with --restart\n",
+                               options_.out);
+    show(*result);
   }
 
  private:

@@ -128,16 +128,11 @@ TEST(Options, LastOfFlagAndNegationWins) {
   EXPECT_FALSE(d.settings.json);
 }
 
-TEST(Options, ARepeatableFlagTakesOneValueEachTime) {
+TEST(Options, ARepeatableFlagTakesAllValuesUpToTheNextFlag) {
   Declared d;
-  CLI::App app;
-  std::string rest;
-  d.table.add_to(app);
-  app.add_option("rest", rest);
-  app.parse(std::vector<std::string>{"positional", "a.pt", "--source"});
-  d.table.apply_flags();
-  EXPECT_THAT(d.settings.source, ElementsAre("a.pt"));
-  EXPECT_EQ(rest, "positional");
+  d.parse({"--source", "a.pt", "b.pt", "--rounds", "7", "--source", "c.pt"});
+  EXPECT_THAT(d.settings.source, ElementsAre("a.pt", "b.pt", "c.pt"));
+  EXPECT_EQ(d.settings.rounds, 7);
 }
 
 TEST(Options, RejectsARepeatedSingleFlag) {
@@ -438,6 +433,42 @@ TEST(Differences, NameTheKeyAndBothValues) {
   EXPECT_THAT(differences("a = 1", "a = 1 # the same"), ElementsAre());
   EXPECT_THAT(differences("\"a\\n\" = 07:32:00", ""), ElementsAre("a?: 07:32:00 there, absent here"));
   EXPECT_THAT(complaint([] { differences("a =", ""); }), HasSubstr("the configuration there:1: not TOML"));
+}
+
+TEST(OptionTable, HelpLeavesOutCodesOfTheReference) {
+  OptionTable table;
+  double rate = 1;
+  table.number("", "rate", &rate, 0, 2, "learning rate (T5)");
+  EXPECT_THAT(table.help(HelpDetail::kAll), ::testing::Not(HasSubstr("(T5)")));
+  EXPECT_THAT(table.help(HelpDetail::kAll), HasSubstr("learning rate (default 1"));
+  EXPECT_THAT(table.to_markdown(), HasSubstr("learning rate (T5)"));
+}
+
+TEST(OptionTable, OldNamesOfValuesAreReadFromFilesOnly) {
+  OptionTable table;
+  std::vector<std::string> parts;
+  std::string kind = "new";
+  table.texts("", "parts", &parts, "parts").renamed_value("old", "new");
+  table.text("", "kind", &kind, "kind").renamed_value("old", "new");
+  table.read_toml_text("parts = [\"a\", \"old\"]\nkind = \"old\"\n", "x.toml");
+  table.apply_toml();
+  EXPECT_EQ(parts, (std::vector<std::string>{"a", "new"}));
+  EXPECT_EQ(kind, "new");
+  EXPECT_TRUE(differences("parts = [\"a\", \"old\"]\nkind = \"new\"\n", table.configuration()).empty());
+  table.set_flag("", "kind", "old");
+  table.apply_flags();
+  EXPECT_EQ(kind, "old");
+}
+
+TEST(OptionTable, ItemsOfTextsMayBeTables) {
+  OptionTable table;
+  std::vector<std::string> sources;
+  table.texts("", "source", &sources, "sources");
+  table.read_toml_text("[[source]]\nfile = \"a.pth\"\nsize = 64\nclasses = \"a.txt\"\n[[source]]\nfile = \"b.pth\"\n",
+                       "x.toml");
+  table.apply_toml();
+  EXPECT_EQ(sources, (std::vector<std::string>{"a.pth:classes=a.txt,size=64", "b.pth"}));
+  EXPECT_THROW(table.read_toml_text("[[source]]\nsize = 64\n", "x.toml"), InputError);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "tests/support/forked_program.h"
 #include "tests/support/tar.h"
+#include "tributary/data/image/encode_png.h"
 
 namespace tributary {
 namespace {
@@ -76,6 +77,9 @@ class BadInput : public ::testing::TestWithParam<Case> {
     folder_->write("bad-type.toml", "[adapt]\nrounds = \"many\"\n");
     folder_->write("broken.toml", "[adapt\n");
     folder_->write("unfinished/config.toml", "seed = 0\n");
+    const std::vector<uint8_t> photograph = encode_png(std::vector<uint8_t>(3 * 70 * 70, 128), 70, 70);
+    for (const char* name : {"photographs/cup/1.png", "photographs/mug/1.png"})
+      folder_->write(name, std::string(photograph.begin(), photograph.end()));
     write_hostile_files();
     write_hostile_shards(png);
   }
@@ -246,6 +250,28 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"EvaluateLabelsAsPictures", "evaluate good.safetensors --data digits/signs/test-labels.idx",
              "name the images file"},
         Case{"ConfigNestedTooDeep", "adapt --config deep.toml " GOOD " " DIGITS, "deep.toml:1"},
+        Case{"OptionOfAnotherMethod", "adapt " GOOD " " DIGITS " --method shot --nrc-expanded 3", "only nrc uses it"},
+        Case{"EpochsOfSelective", "adapt " GOOD " " DIGITS " --epochs 3", "with --rounds and --inner-epochs"},
+        Case{"MistypedCommand", "adpat " GOOD " " DIGITS, "there is no command 'adpat'; did you mean adapt;"},
+        Case{"MistypedFlag", "adapt " GOOD " " DIGITS " --round 3", "--round is not an option; did you mean --rounds;"},
+        Case{"MistypedFlagWithValue", "adapt " GOOD " --lamda-alpha=0.5", "did you mean --lambda-alpha;"},
+        Case{"MistypedFlagOfAnAction", "data pack --data three --qality 3", "tributary data pack: --qality is not an"},
+        Case{"FlagOfAnotherCommand", "predict good.safetensors --labels three",
+             "but one of: distill, report, data pack"},
+        Case{"SurplusWord", "train three --out x", "'three' was not expected here"},
+        Case{"SameSourceTwice", "adapt " GOOD " " GOOD " " DIGITS, "good.safetensors:name=other"},
+        Case{"UnknownOptionOfASource", "adapt --source good.safetensors:sise=3 " DIGITS, "no option 'sise' here"},
+        Case{"InvalidOptionOfASource", "adapt --source good.safetensors:size=x " DIGITS, "--size x: not allowed"},
+        Case{"SizeOfAModelFile", "adapt --source good.safetensors:size=64 " DIGITS, "holds its own size"},
+        Case{"TrainPhotographsWithoutANetwork", "train --data photographs --out x.safetensors", "about 70x70; give"},
+        Case{"TrainOverAnotherModel", "train --data three --architecture lenet --epochs 1 --out good.safetensors",
+             "good.safetensors already exists and was trained with other options"},
+        Case{"TrainOverAnotherFile", "train --data three --architecture lenet --epochs 1 --out file",
+             "file already exists;"},
+        Case{"DistillOverAModel", "distill good.safetensors --target three --out three.safetensors", "already exists"},
+        Case{"TrainTooFewClassNames",
+             "train --data digits/postal/train-images.idx --classes list.txt --out x.safetensors",
+             "the model knows 2 classes"},
         Case{"UnknownMethod", "adapt " GOOD " " DIGITS " --method magic", "--method magic"},
         Case{"OracleOfAnotherMethod", "adapt " GOOD " " DIGITS " --method shot --oracle-labels digits", "no oracle"},
         Case{"UnknownMaSpace", "adapt " GOOD " " DIGITS " --method ma --ma-space sound", "sound"},
@@ -261,6 +287,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"BenchInvalidSeeds", "bench digits --methods ma:x", "ma:x"},
         Case{"BenchSweepWithoutValues", "bench digits --sweep lambda_alpha", "OPTION=VALUE"},
         Case{"BenchSetWithoutValue", "bench digits --set x", "OPTION=VALUE"},
+        Case{"BenchSetForNoRow", "bench digits --methods shot --set nrc_expanded=3", "uses it; nrc would"},
         Case{"BenchUnknownTarget", "bench digits --targets mars", "mars"},
         Case{"BenchWithoutItsData", "bench office-31", "--data"},
         Case{"BenchEmptyFolder", "bench office-31 --data empty", "not complete in empty"},

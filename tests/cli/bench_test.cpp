@@ -16,7 +16,7 @@ using ::testing::Not;
 
 const std::string kTable =
     "bench digits --architecture lenet --pictures 40 --methods source-ens,shot,selective:2 --targets street,postal "
-    "--source-epochs 1 --epochs 1 --rounds 1 --inner-epochs 1 --jobs 2 --threads 1 --out table";
+    "--source-epochs 1 --epochs 1 --rounds 1 --inner-epochs 1 --jobs 2 --threads 1 --set shot_beta=0.2 --out table";
 
 TEST(BenchJourney, SecondRunShowsTheFinishedTable) {
   const test::TempDir folder;
@@ -29,6 +29,7 @@ TEST(BenchJourney, SecondRunShowsTheFinishedTable) {
   EXPECT_GE(cell.at("last")[0], 0);
   EXPECT_EQ(cell.at("last").size(), 1u);
   EXPECT_EQ(result.at("rows")[2].at("targets").at("postal").at("last").size(), 2u) << "selective:2";
+  EXPECT_THAT(read_text(folder / "table/runs/shot-postal-seed0/config.toml"), HasSubstr("shot_beta = 0.2\n"));
   EXPECT_GE(cell.at("best_with_labels")[0], cell.at("last")[0]);
 
   const auto written = std::filesystem::last_write_time(folder / "table/sources/street-seed0.safetensors");

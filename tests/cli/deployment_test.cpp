@@ -175,7 +175,7 @@ TEST_F(Deployment, LoadsTorchScriptOnlyWithTrust) {
   Outcome outcome = run_forked_program(*folder_, "predict plain.pt" + rest);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("plain.pt is TorchScript, which is code; add --trust"));
-  EXPECT_THAT(run_forked_program(*folder_, "inspect plain.pt").out, HasSubstr("add --trust to load it"));
+  EXPECT_THAT(run_forked_program(*folder_, "inspect plain.pt").err, HasSubstr("add --trust to load it"));
   outcome = run_forked_program(*folder_, "predict plain.pt --trust" + rest);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("has no methods 'features' and 'classify'"));
@@ -224,7 +224,7 @@ TEST_F(Deployment, InspectListsMissingAndUnusedTensors) {
   EXPECT_EQ(facts.at("left_over"), nlohmann::json({"se.weight"}));
   EXPECT_EQ(facts.at("ignored"), nlohmann::json({"epoch"}));
   EXPECT_THAT(run_forked_program(*folder_, "inspect parts.pth").out, HasSubstr("left_over: se.weight"));
-  EXPECT_THAT(run_forked_program(*folder_, "inspect strange.pth").out, HasSubstr("match no known architecture"));
+  EXPECT_THAT(run_forked_program(*folder_, "inspect strange.pth").err, HasSubstr("match no known architecture"));
   const Outcome refused = run_forked_program(*folder_, "adapt --source parts.pth --target photos --run runs/parts");
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("parts.pth looks like resnet18 but has no backbone.layer4.1.bn2.bias"));

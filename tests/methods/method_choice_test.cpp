@@ -1,5 +1,6 @@
 #include "tributary/methods/method_choice.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,6 +52,56 @@ TEST(MethodChoice, AppliesPresetsBelowGivenValues) {
   EXPECT_THAT(text, HasSubstr("\nrate_backbone = 0.01\n"));
   EXPECT_THAT(text, HasSubstr("\nrounds = 7\n"));
   EXPECT_THAT(text, HasSubstr("\nmixup = false\n"));
+}
+
+// The message for flags "key=value key=value" above a TOML text.
+std::string refusal(const std::string& toml, const std::vector<std::pair<std::string, std::string>>& flags) {
+  OptionTable table;
+  MethodChoice choice;
+  choice.declare(table);
+  table.read_toml_text(toml, "test.toml");
+  for (const auto& [key, value] : flags) table.set_flag("", key, value);
+  try {
+    choice.resolve();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(MethodChoice, RefusesOptionsThatTheMethodDoesNotUse) {
+  EXPECT_EQ(refusal("", {{"method", "shot"}, {"shot_beta", "0.2"}, {"epochs", "2"}, {"augment_shift", "2"}}), "");
+  EXPECT_EQ(refusal("", {{"method", "shot"}, {"aad_alpha", "2"}}),
+            "--aad-alpha has no effect with --method shot; only aad uses it");
+  EXPECT_EQ(refusal("", {{"method", "shot"}, {"rounds", "2"}}),
+            "--rounds has no effect with --method shot; only selective uses it; its length is set with --epochs");
+  EXPECT_THAT(refusal("", {{"epochs", "2"}}),
+              HasSubstr("--epochs has no effect with --method selective; only bait, sfda, shot, ma, decision"));
+  EXPECT_THAT(refusal("", {{"epochs", "2"}}), HasSubstr("; its length is set with --rounds and --inner-epochs"));
+  EXPECT_THAT(refusal("", {{"method", "source-ens"}, {"augment_shift", "2"}}),
+              testing::AllOf(HasSubstr("--augment-shift has no effect"), HasSubstr("selective use it")));
+  EXPECT_THAT(refusal("[shot]\nshot_beta = 0.2\n", {}), HasSubstr("shot.shot_beta in test.toml has no effect"));
+}
+
+TEST(MethodChoice, AcceptsTheConfigurationOfItsOwnRuns) {
+  // It records every option, those of other methods with their defaults or the values of a preset.
+  for (const char* method : {"shot", "selective", "source-ens"}) {
+    const Chosen run(fmt::format("[adapt]\nmethod = \"{}\"\nbenchmark = \"office-31\"\n", method));
+    EXPECT_EQ(refusal(run.table.to_toml(), {}), "") << method;
+  }
+}
+
+TEST(MethodChoice, StoredAblationsKeepTheirMeaning) {
+  const Chosen stored("[adapt]\nablations = [\"information\"]\n");
+  EXPECT_THAT(stored.table.to_toml(), HasSubstr("\nablations = [\"information-all\"]\n"));
+  EXPECT_THAT(stored.table.to_toml(), HasSubstr("\ninformation_set = \"all\"\n"));
+  EXPECT_TRUE(differences("[adapt]\nablations = [\"information\"]\n",
+                          Configuration("[adapt]\nablations = [\"information-all\"]\n", {}, "",
+                                        stored.table.configuration().renamed_values))
+                  .empty());
+  EXPECT_THAT(refusal("", {{"ablations", "information"}}), HasSubstr("choose among weights, denoise, information-all"));
+  const Chosen left_out("[adapt]\nablations = [\"information-loss\"]\n");
+  EXPECT_THAT(left_out.table.to_toml(), HasSubstr("\nlambda_im = 0.0\n"));
 }
 
 TEST(MethodChoice, RejectsUnknownMethodsAndMissingOracles) {

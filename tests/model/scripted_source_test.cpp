@@ -116,6 +116,7 @@ TEST(ScriptedSource, RejectsUnsuitableModules) {
   };
   EXPECT_THAT(error_of("nonsense"), HasSubstr("x.pt is not a TorchScript module that this LibTorch can load"));
   EXPECT_THAT(error_of(one_forward()), HasSubstr("x.pt: the module has no methods 'features' and 'classify'"));
+  EXPECT_THAT(error_of(one_forward()), HasSubstr("name its last linear layer with --last-layer (perhaps head)"));
   EXPECT_THAT(error_of(one_forward(), "tail"), HasSubstr("has no layer 'tail'"));
   EXPECT_THAT(error_of(one_forward(), "w"), HasSubstr("has no layer 'w'"));
   EXPECT_THAT(error_of(one_forward(".softmax(1)"), "head"),

@@ -143,7 +143,7 @@ TEST(ModelFile, SourcesMustAgreeOnClassesAndSize) {
   EXPECT_THAT(message_of<InputError>([&] {
                 load_sources({folder / "a", folder / "c"});
               }),
-              ::testing::HasSubstr("class 3 is 'three' in"));
+              ::testing::HasSubstr("c has the class 'three', "));
 }
 
 }  // namespace

@@ -140,7 +140,8 @@ TEST_F(AdaptationRunTest, RetriesEveryMethodThatSupportsMicroBatches) {
 class WreckedRunTest : public AdaptationRunTest {
  protected:
   WreckedRunTest() {
-    options_.sources = {options_.sources[0], options_.sources[0], options_.sources[0]};
+    const std::string source = options_.sources[0];
+    options_.sources = {source, source + ":name=second", source + ":name=third"};
     options_.test = options_.target;
     options_.keep = KeepRule::kLabelFree;
     options_.method_options.epochs = 5;

@@ -15,6 +15,9 @@ TEST(DomainOf, IsTheFolderThatNamesTheDomain) {
   EXPECT_EQ(domain_of(folder / "photos/webcam"), "webcam");
   EXPECT_EQ(domain_of(folder / "photos/webcam/"), "webcam");
   EXPECT_EQ(domain_of(folder / "data/signs/train-images.idx"), "signs");
+  EXPECT_EQ(domain_of(folder / "photos/webcam/train"), "webcam");
+  EXPECT_EQ(domain_of("data/train/train-images.idx", "sketch"), "sketch");
+  EXPECT_EQ(domain_of("data/train/train-images.idx"), "train");
 }
 
 TEST(LoadModels, CombinesSourcesByTheRule) {
@@ -24,6 +27,8 @@ TEST(LoadModels, CombinesSourcesByTheRule) {
   EXPECT_EQ(load_models(paths, "", {}).size(), 2);
   EXPECT_EQ(load_models(paths, "vote", {}).mixture.rule, Combination::kVote);
   EXPECT_EQ(load_models({paths.front()}, "", {}).size(), 1);
+  EXPECT_THROW(load_models({paths.front(), paths.front()}, "", {}), InputError) << "two sources of one name";
+  EXPECT_EQ(load_models({paths.front(), paths.front() + ":name=again"}, "", {}).sources.back().info().name, "again");
   EXPECT_THROW(load_models(paths, "loudest", {}), InputError);
   EXPECT_THROW(load_models(paths, "weighted_logits", {}), InputError) << "plain sources have no weights";
 }

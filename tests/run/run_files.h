@@ -28,8 +28,10 @@ inline std::string write_digits(const TempDir& folder, const std::string& name, 
 
 // Writes an untrained source and returns its path.
 inline std::string write_source(const TempDir& folder, const std::string& architecture, uint64_t seed) {
-  const std::string path = folder / fmt::format("{}-{}.safetensors", architecture, seed);
-  save_source(path, SourceModel(small_info(architecture), Random(seed)));
+  const std::string name = fmt::format("{}-{}", architecture, seed), path = folder / (name + ".safetensors");
+  ModelInfo info = small_info(architecture);
+  info.name = name;
+  save_source(path, SourceModel(info, Random(seed)));
   return path;
 }
 

@@ -67,9 +67,10 @@ std::string run_summary_text(const json& summary) {
   line("changed",
        fmt::format("{} % of the predictions since the start", percent(summary.at("changed_share").get<double>())));
   const auto skipped = summary.value("skipped", summary.value("set_aside", int64_t{0}));  // the latter in runs of 0.1
-  text += fmt::format("\n{} pictures{}, {} rounds, {}\n", pictures,
-                      skipped > 0 ? fmt::format(" ({} more skipped)", thousands(skipped)) : "",
-                      summary.at("rounds").get<int64_t>(), duration(summary.at("seconds").get<double>()));
+  const auto rounds = summary.at("rounds").get<int64_t>();
+  text += fmt::format("\n{} pictures{}, {} round{}, {}\n", pictures,
+                      skipped > 0 ? fmt::format(" ({} more skipped)", thousands(skipped)) : "", rounds,
+                      rounds == 1 ? "" : "s", duration(summary.at("seconds").get<double>()));
   if (kept != done) line("kept", fmt::format("round {}: {}", kept, summary.at("kept").at("reason").get<std::string>()));
   if (summary.contains("stopped"))
     line("stopped", fmt::format("after round {}: {}", done, summary.at("stopped").at("reason").get<std::string>()));

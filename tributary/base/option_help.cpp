@@ -37,15 +37,25 @@ std::string flags_text(const Option& option) {
   return name + " " + metavar_of(option) + (is_repeatable(option) ? " ..." : "");
 }
 
+// The help without a code such as (T5) at its end, which only leads from the reference page to a choice of
+// docs/method.md.
+std::string without_code(const std::string& help) {
+  const size_t open = help.rfind(" (");
+  if (open == std::string::npos || !help.ends_with(')')) return help;
+  const std::string code = help.substr(open + 2, help.size() - open - 3);
+  const bool is_code = code.size() == 2 && code[0] >= 'A' && code[0] <= 'Z' && code[1] >= '0' && code[1] <= '9';
+  return is_code ? help.substr(0, open) : help;
+}
+
 std::string description(const Option& option, HelpDetail detail) {
-  const std::string before = plain_of(option.initial);
-  if (is_switch(option)) return option.help + (std::get<bool>(option.initial) ? " (on by default)" : "");
+  const std::string before = plain_of(option.initial), help = without_code(option.help);
+  if (is_switch(option)) return help + (std::get<bool>(option.initial) ? " (on by default)" : "");
   const bool is_text = std::holds_alternative<std::string>(option.initial);
   const bool says_allowed = (detail == HelpDetail::kAll || !option.choices.empty()) && !lists_choices(option) &&
                             !(is_text && option.choices.empty()) && !is_repeatable(option);
-  if (before.empty()) return option.help;
-  if (!says_allowed) return fmt::format("{} (default {})", option.help, before);
-  return fmt::format("{} (default {}; {})", option.help, before, option.allowed);
+  if (before.empty()) return help;
+  if (!says_allowed) return fmt::format("{} (default {})", help, before);
+  return fmt::format("{} (default {}; {})", help, before, option.allowed);
 }
 
 // Two columns: the flags, and the description wrapped beside them.
@@ -180,7 +190,7 @@ void OptionTable::add_to(CLI::App& app) {
     };
     CLI::Option* const registered =
         app.add_option(fmt::format("{}", fmt::join(names, ",")), remember, option.help)->type_size(1)->expected(1);
-    if (is_repeatable(option)) registered->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(false);
+    if (is_repeatable(option)) registered->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(true);
     registered->type_name(metavar_of(option));
   }
 }

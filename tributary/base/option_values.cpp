@@ -68,6 +68,11 @@ void flatten(const toml::table& table, const std::string& prefix, std::map<std::
   }
 }
 
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
 }  // namespace
 
 std::string toml_of(const OptionValue& value) {
@@ -117,11 +122,14 @@ std::string OptionTable::to_toml(const std::function<OptionValue(const Option&)>
 }
 
 Configuration OptionTable::configuration() const {
-  std::map<std::string, std::string> renamed;
-  for (const Option& option : options_)
+  Configuration::Renamed renamed;
+  std::map<std::string, Configuration::Renamed> values;
+  for (const Option& option : options_) {
     for (const std::string& old_key : option.aliases)
       renamed[path_of(option.section, old_key)] = path_of(option.section, option.key);
-  return {to_toml(), renamed, to_toml([](const Option& option) { return option.initial; })};
+    if (!option.old_values.empty()) values[path_of(option.section, option.key)] = option.old_values;
+  }
+  return {to_toml(), renamed, to_toml([](const Option& option) { return option.initial; }), values};
 }
 
 std::vector<std::string> differences(const std::string& there, const Configuration& here) {
@@ -136,6 +144,9 @@ std::vector<std::string> differences(const std::string& there, const Configurati
       node.key() = name;
       old_values.insert(std::move(node));
     }
+  for (const auto& [key, renamed] : here.renamed_values)
+    if (const auto found = old_values.find(key); found != old_values.end())
+      for (const auto& [old_value, value] : renamed) replace_all(found->second, toml_text(old_value), toml_text(value));
 
   std::map<std::string, std::pair<std::string, std::string>> both;
   for (const auto& [key, value] : old_values) both[key] = {value, "absent"};

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "tributary/base/files.h"
 #include "tributary/base/option_values.h"
@@ -68,6 +69,22 @@ OptionValue checked_flag(const Option& option) {
   return *value;
 }
 
+// An item of texts: a string, or a table whose key "file" comes first: "FILE:key=value,key=value".
+std::optional<std::string> text_of_item(const toml::node& item) {
+  if (const auto* text = item.as_string()) return text->get();
+  const toml::table* const table = item.as_table();
+  if (table == nullptr || !(*table)["file"].is_string()) return std::nullopt;
+  std::string text = table->at("file").as_string()->get();
+  char before = ':';
+  for (const auto& [key, value] : *table) {
+    if (key.str() == "file") continue;
+    if (value.is_table() || value.is_array()) return std::nullopt;
+    const auto* plain = value.as_string();
+    text += fmt::format("{}{}={}", std::exchange(before, ','), key.str(), plain ? plain->get() : text_of_node(value));
+  }
+  return text;
+}
+
 // The value of a TOML node if it has the option's type; a whole number is a number as well.
 std::optional<OptionValue> value_of_node(const Option& option, const toml::node& node) {
   if (std::holds_alternative<bool>(option.initial) && node.is_boolean()) return node.as_boolean()->get();
@@ -77,10 +94,23 @@ std::optional<OptionValue> value_of_node(const Option& option, const toml::node&
   if (!std::holds_alternative<std::vector<std::string>>(option.initial) || !node.is_array()) return std::nullopt;
   std::vector<std::string> texts;
   for (const toml::node& item : *node.as_array()) {
-    if (!item.is_string()) return std::nullopt;
-    texts.push_back(item.as_string()->get());
+    const std::optional<std::string> text = text_of_item(item);
+    if (!text) return std::nullopt;
+    texts.push_back(*text);
   }
   return texts;
+}
+
+// Replaces old names of values.
+std::optional<OptionValue> with_new_names(const Option& option, std::optional<OptionValue> value) {
+  const auto rename = [&](std::string& text) {
+    if (const auto found = option.old_values.find(text); found != option.old_values.end()) text = found->second;
+  };
+  if (!value) return value;
+  if (auto* text = std::get_if<std::string>(&*value)) rename(*text);
+  if (auto* texts = std::get_if<std::vector<std::string>>(&*value))
+    for (std::string& text : *texts) rename(text);
+  return value;
 }
 
 }  // namespace
@@ -175,6 +205,7 @@ void OptionTable::read_toml(const std::string& path) {
 
 void OptionTable::read_toml_text(std::string_view text, const std::string& name) {
   const toml::table root = parse_toml(text, name);
+  toml_name_ = name;
   for (Option& option : options_) option.toml_value.reset();
 
   const auto read_key = [&](const std::string& section, const std::string& key, const toml::node& node) {
@@ -185,7 +216,7 @@ void OptionTable::read_toml_text(std::string_view text, const std::string& name)
       if (!option.is_called(key)) continue;
       if (option.section != section) input_error("{} is not an option; did you mean {}?", place, known.back());
       if (option.toml_value) input_error("{} and its old name are both given; keep {}", place, known.back());
-      const std::optional<OptionValue> value = value_of_node(option, node);
+      const std::optional<OptionValue> value = with_new_names(option, value_of_node(option, node));
       if (!value || !option.accepts(*value)) refuse(option, place + " =", text_of_node(node));
       option.toml_value = value;
       return;
@@ -213,6 +244,20 @@ void OptionTable::read_toml_text(std::string_view text, const std::string& name)
   }
 }
 
+void OptionTable::set_flag(const std::string& where, std::string name, std::string text) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  std::vector<std::string> known;
+  for (Option& option : options_) {
+    known.push_back(option.key);
+    if (!option.is_called(name)) continue;
+    option.flag_texts.push_back(std::move(text));
+    return;
+  }
+  const std::string near = suggestion(name, known);
+  input_error("{}: there is no option '{}' here{}", where, printable(name),
+              near.empty() ? fmt::format("; choose among {}", fmt::join(known, ", ")) : near);
+}
+
 void OptionTable::apply_toml() {
   for (Option& option : options_)
     if (option.toml_value) option.write(*option.toml_value);
@@ -234,6 +279,24 @@ std::optional<std::string> OptionTable::given(std::string_view key) const {
   const Option& option = find(key);
   if (!option.flag_texts.empty()) return plain_of(checked_flag(option));
   return option.toml_value ? std::optional(plain_of(*option.toml_value)) : std::nullopt;
+}
+
+std::vector<GivenOption> OptionTable::given_options() const {
+  std::vector<GivenOption> all;
+  for (const Option& option : options_) {
+    if (!option.flag_texts.empty())
+      all.push_back({option.key, flag_of(option), option.condition_value});
+    else if (option.toml_value && *option.toml_value != option.read())
+      all.push_back({option.key, fmt::format("{} in {}", path_of(option.section, option.key), toml_name_),
+                     option.condition_value});
+  }
+  return all;
+}
+
+std::string OptionTable::condition_of(std::string_view key) const {
+  for (const Option& option : options_)
+    if (option.is_called(key)) return option.condition_value;
+  return {};
 }
 
 std::vector<std::string> OptionTable::sections() const {

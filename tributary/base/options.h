@@ -49,6 +49,11 @@ struct Option {
     aliases.push_back(std::move(old_key));
     return *this;
   }
+  // An old name of a value. TOML files may still hold it and then mean the new one; flags may not.
+  Option& renamed_value(std::string old_value, std::string value) {
+    old_values[std::move(old_value)] = std::move(value);
+    return *this;
+  }
   // Names the value in the help: FILE, FOLDER, NAME.
   Option& metavar(std::string name) {
     value_name = std::move(name);
@@ -67,6 +72,7 @@ struct Option {
   std::vector<std::string> choices = {};
   bool is_transient = false;
   std::vector<std::string> aliases = {};
+  std::map<std::string, std::string> old_values = {};  // old to new
   std::string value_name = {};
   std::string condition_key = {}, condition_value = {};  // see OptionTable::only_with
 
@@ -74,16 +80,30 @@ struct Option {
   std::optional<OptionValue> toml_value = std::nullopt;
 };
 
-// The options of a run as TOML, with the old names of its keys ("adapt.reading" to "adapt.variant") and their defaults,
-// so that it compares equal to a configuration that was written before a key was renamed or added.
+// The options of a run as TOML, with the old names of its keys ("adapt.reading" to "adapt.variant") and values, and
+// their defaults, so that it compares equal to a configuration that was written before a key was renamed or added.
 struct Configuration {
-  Configuration(std::string toml, std::map<std::string, std::string> old_names = {}, std::string default_toml = "")
-      : text(std::move(toml)), renamed(std::move(old_names)), defaults(std::move(default_toml)) {}
+  using Renamed = std::map<std::string, std::string>;  // old to new
+
+  Configuration(std::string toml, Renamed old_names = {}, std::string default_toml = "",
+                std::map<std::string, Renamed> old_values = {})
+      : text(std::move(toml)),
+        renamed(std::move(old_names)),
+        defaults(std::move(default_toml)),
+        renamed_values(std::move(old_values)) {}
   Configuration(const char* toml) : text(toml) {}
 
   std::string text;
-  std::map<std::string, std::string> renamed;
-  std::string defaults;  // TOML
+  Renamed renamed;
+  std::string defaults;                           // TOML
+  std::map<std::string, Renamed> renamed_values;  // by the new name of the key
+};
+
+// An option that a flag or the TOML file gave.
+struct GivenOption {
+  std::string key;
+  std::string where;            // "--aad-alpha", or "adapt.aad_alpha in config.toml"
+  std::string condition_value;  // see OptionTable::only_with; empty for options without a condition
 };
 
 enum class HelpDetail { kShort, kAll };
@@ -100,7 +120,8 @@ class OptionTable {
   Option& number(std::string section, std::string key, double* field, double min, double max, std::string help);
   Option& flag(std::string section, std::string key, bool* field, std::string help);  // --key and --no-key
   Option& text(std::string section, std::string key, std::string* field, std::string help);
-  Option& texts(std::string section, std::string key, std::vector<std::string>* field, std::string help);  // repeatable
+  // Repeatable. In TOML an item may be a table: {file = "a.pth", size = 64} is the text "a.pth:size=64".
+  Option& texts(std::string section, std::string key, std::vector<std::string>* field, std::string help);
   template <typename Enum>
   Option& choice(std::string section, std::string key, Enum* field,
                  std::initializer_list<std::pair<std::string_view, Enum>> names, std::string help);
@@ -122,12 +143,22 @@ class OptionTable {
   void read_toml(const std::string& path);
   void read_toml_text(std::string_view text, const std::string& name);
 
+  // Gives the option called `name` the value `text`, as a flag on the command line would. `where` starts the message if
+  // there is no such option.
+  void set_flag(const std::string& where, std::string name, std::string text);
+
   void apply_toml();   // writes the values of the TOML file to the fields
   void apply_flags();  // checks the flags and writes them to the fields; call it last, so that flags win
 
   // The value that a flag, or else the TOML file, gives for a key; nothing if neither does. Several texts are joined by
   // ", ".
   std::optional<std::string> given(std::string_view key) const;
+
+  // All options that flags give, and those of the TOML file whose values differ from the fields' values now.
+  std::vector<GivenOption> given_options() const;
+  // The value that the option `key` was declared to belong to (only_with); empty if there is no such option or
+  // condition.
+  std::string condition_of(std::string_view key) const;
 
   // Every option that is not transient with its current value, grouped by section in the order of declaration. Numbers
   // have all the digits needed to read the same value again.
@@ -154,6 +185,7 @@ class OptionTable {
 
   std::deque<Option> options_;  // a deque: the parser's callbacks keep addresses
   std::vector<HelpGroup> help_groups_;
+  std::string toml_name_;
   std::string condition_key_, condition_value_;  // of the options that are being declared
 };
 

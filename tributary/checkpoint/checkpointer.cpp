@@ -28,7 +28,7 @@ void declare(OptionTable& table, CheckpointOptions& options) {
   table.number(section, "save_every", &options.every, 0, 1e6, "seconds between checkpoints; 0 saves after every step")
       .metavar("SECONDS")
       .transient();
-  table.flag(section, "restart", &options.restart, "start over and discard the checkpoints of an interrupted run")
+  table.flag(section, "restart", &options.restart, "start over: discard checkpoints and overwrite a finished result")
       .transient();
 }
 

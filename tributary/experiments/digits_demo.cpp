@@ -182,10 +182,10 @@ DemoResult run_digits_demo(const DigitsDemoOptions& options, torch::Device devic
     const auto seed = static_cast<uint64_t>(options.adapt.seed + s);
     Repetition repetition(options, seed, device, progress);
     for (DemoRow& row : result.rows) {
-      progress.line(
-          fmt::format("target {}, seed {}: four sources, {} unlabelled pictures, {} rounds of {} inner epoch{}",
-                      row.target, seed, thousands(options.pictures), options.adapt.rounds, options.adapt.inner_epochs,
-                      options.adapt.inner_epochs == 1 ? "" : "s"));
+      progress.line(fmt::format(
+          "target {}, seed {}: four sources, {} unlabelled pictures, {} round{} of {} inner epoch{}", row.target, seed,
+          thousands(options.pictures), options.adapt.rounds, options.adapt.rounds == 1 ? "" : "s",
+          options.adapt.inner_epochs, options.adapt.inner_epochs == 1 ? "" : "s"));
       repetition.run(row);
     }
   }

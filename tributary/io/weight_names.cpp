@@ -1,6 +1,8 @@
 #include "tributary/io/weight_names.h"
 
+#include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -74,7 +76,81 @@ std::string recognise_vgg(const ShapeMap& shapes) {
   return std::string(convolutions == 13 ? "vgg16" : "vgg19") + (norms ? "_bn" : "");
 }
 
+constexpr std::array<std::string_view, 5> kWrapperPrefixes = {"module.", "model.", "net.", "network.", "_orig_mod."};
+
+// Drops `prefix` where a name has it.
+std::vector<std::string> without(const std::vector<std::string>& names, std::string_view prefix) {
+  std::vector<std::string> rest;
+  for (const std::string& name : names) rest.push_back(name.starts_with(prefix) ? name.substr(prefix.size()) : name);
+  return rest;
+}
+
+// Drops the prefixes that all names share.
+std::vector<std::string> without_wrappers(std::vector<std::string> names) {
+  for (bool changed = true; changed && !names.empty();) {
+    changed = false;
+    for (const std::string_view prefix : kWrapperPrefixes) {
+      if (!std::all_of(names.begin(), names.end(), [&](const auto& name) { return name.starts_with(prefix); }))
+        continue;
+      names = without(names, prefix);
+      changed = true;
+    }
+  }
+  return names;
+}
+
+// "fc.1.weight" to "fc.weight", if the layers of `head` ("fc.") have only one number.
+void flatten_head(std::vector<std::string>& names, std::string_view head) {
+  const auto number_of = [&](const std::string& name) -> std::string {
+    if (!name.starts_with(head)) return {};
+    const size_t end = name.find('.', head.size());
+    const std::string part = name.substr(head.size(), end == std::string::npos ? end : end - head.size());
+    const bool digits = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+    return digits && end != std::string::npos ? part : "";
+  };
+  std::set<std::string> numbers;
+  for (const std::string& name : names)
+    if (name.starts_with(head)) numbers.insert(number_of(name));
+  if (numbers.size() != 1 || numbers.begin()->empty()) return;
+  for (std::string& name : names)
+    if (name.starts_with(head)) name.erase(head.size(), numbers.begin()->size() + 1);
+}
+
+std::vector<std::string> named_like_ours(std::vector<std::string> names) {
+  for (const std::string_view head : {"fc.", "classifier.6."}) flatten_head(names, head);
+  for (std::string& name : names) name = our_name(name);
+  return names;
+}
+
+bool is_known(const std::vector<std::string>& names, const std::vector<ForeignTensor>& theirs) {
+  ShapeMap shapes;
+  for (size_t i = 0; i < names.size(); ++i) shapes.emplace(names[i], theirs[i].shape);
+  return !recognise(shapes).empty();
+}
+
 }  // namespace
+
+std::vector<std::string> our_names(const std::vector<ForeignTensor>& theirs) {
+  std::vector<std::string> names;
+  for (const ForeignTensor& tensor : theirs) names.push_back(tensor.name);
+  names = without_wrappers(std::move(names));
+  std::vector<std::string> ours = named_like_ours(names);
+  if (is_known(ours, theirs)) return ours;
+  for (const std::string_view prefix : kWrapperPrefixes) {
+    std::vector<std::string> inner = named_like_ours(without(names, prefix));
+    if (is_known(inner, theirs)) return inner;
+  }
+  return ours;
+}
+
+std::vector<std::string> last_layer_candidates(const std::vector<ForeignTensor>& theirs) {
+  constexpr std::string_view kWeight = ".weight";
+  std::vector<std::string> layers;
+  for (auto tensor = theirs.rbegin(); tensor != theirs.rend(); ++tensor)
+    if (tensor->shape.size() == 2 && tensor->name.ends_with(kWeight))
+      layers.push_back(tensor->name.substr(0, tensor->name.size() - kWeight.size()));
+  return layers;
+}
 
 std::string our_name(const std::string& theirs) {
   for (const auto& [prefix, ours] : kRenamings)

@@ -19,6 +19,20 @@ std::string our_name(const std::string& theirs);
 // Shapes by our names.
 using ShapeMap = std::map<std::string, std::vector<int64_t>>;
 
+// One name of a foreign state dictionary and its shape.
+struct ForeignTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+};
+
+// Our names of the tensors of one file, in its order. Prefixes of wrappers ("module." of DataParallel, "model." of
+// Lightning, "_orig_mod." of torch.compile) are dropped where all names have them, or where the rest then is a known
+// network. A head Sequential(Dropout, Linear), "fc.1.weight", counts as its only layer: "fc.weight".
+std::vector<std::string> our_names(const std::vector<ForeignTensor>& theirs);
+
+// Names of layers that may be the last linear one, last in the file first: those with a two-dimensional weight.
+std::vector<std::string> last_layer_candidates(const std::vector<ForeignTensor>& theirs);
+
 // The architecture that has these tensors; empty if none of the known ones does.
 std::string recognise(const ShapeMap& shapes);
 

@@ -1,6 +1,11 @@
 #include "tributary/methods/method_choice.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "tributary/base/error.h"
+#include "tributary/base/option_values.h"
 #include "tributary/base/text.h"
 
 namespace tributary {
@@ -20,6 +25,7 @@ void MethodChoice::declare(OptionTable& table) {
 void MethodChoice::resolve() {
   for (const MethodEntry& entry : methods_)
     if (entry.apply_presets) entry.apply_presets(*table_, common_);
+  require_used();
   table_->apply_toml();
   table_->apply_flags();
   for (const MethodEntry& entry : methods_)
@@ -33,10 +39,39 @@ std::string MethodChoice::names() const {
   return all;
 }
 
-const MethodEntry& MethodChoice::entry() const {
+std::vector<std::string> MethodChoice::users_of(const std::string& key) const {
+  if (const std::string owner = table_->condition_of(key); !owner.empty()) return {owner};
+  std::vector<std::string> users;
+  const auto has = [&](const std::vector<std::string>& keys) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
   for (const MethodEntry& entry : methods_)
-    if (entry.name == name_) return entry;
-  input_error("--method {}: choose one of {}", printable(name_), names());
+    if (key == "epochs" ? has(entry.length_options) : !has(entry.unused_options)) users.push_back(entry.name);
+  return users;
+}
+
+void MethodChoice::require_used() const {
+  const MethodEntry& chosen = entry(table_->given("method").value_or(name_));
+  for (const GivenOption& given : table_->given_options()) {
+    const std::vector<std::string> users = users_of(given.key);
+    if (std::find(users.begin(), users.end(), chosen.name) != users.end()) continue;
+    std::string length;
+    for (const std::string& key : chosen.length_options)
+      if (given.key == "epochs" || given.key == "rounds" || given.key == "inner_epochs")
+        length += fmt::format("{}{}", length.empty() ? "; its length is set with " : " and ", flag_of_key(key));
+    input_error("{} has no effect with --method {}; only {} use{} it{}", given.where, chosen.name,
+                fmt::join(users, ", "), users.size() == 1 ? "s" : "", length);
+  }
+}
+
+const MethodEntry& MethodChoice::entry(const std::string& name) const {
+  for (const MethodEntry& entry : methods_)
+    if (entry.name == name) return entry;
+  input_error("--method {}: choose one of {}", printable(name), names());
+}
+
+const MethodEntry& MethodChoice::entry() const {
+  return entry(name_);
 }
 
 MethodOptions MethodChoice::common() const {

@@ -14,7 +14,10 @@ class MethodChoice {
   // Declares --method, the common options and those of every method. The table must outlive this object's use.
   void declare(OptionTable& table);
   // Applies presets, the TOML file and the flags of the declared table, and checks the options of the chosen method.
+  // Throws an InputError if an option was given that the method does not use.
   void resolve();
+  // The names of the methods that use an option of the table.
+  std::vector<std::string> users_of(const std::string& key) const;
 
   const std::string& name() const { return name_; }
   int64_t batch() const { return common_.batch; }
@@ -27,6 +30,8 @@ class MethodChoice {
 
  private:
   std::string names() const;
+  const MethodEntry& entry(const std::string& name) const;
+  void require_used() const;
 
   OptionTable* table_ = nullptr;
   std::vector<MethodEntry> methods_ = registered_methods();

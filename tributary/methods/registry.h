@@ -41,6 +41,8 @@ struct MethodEntry {
   bool is_own = false;
   // Options that set how long the method trains.
   std::vector<std::string> length_options = {"epochs"};
+  // Common options (method_options.h) that have no effect on the method.
+  std::vector<std::string> unused_options = {};
   // Applies the presets that the options name, to the method's own and the common options, before other values are
   // applied. May be empty.
   std::function<void(const OptionTable&, MethodOptions&)> apply_presets = {};
@@ -51,7 +53,8 @@ struct MethodEntry {
   std::function<KeepRule()> default_keep = {};
 };
 
-// In the order of the paper's tables, then those that it does not have, ours last. Each call makes entries with options of their own.
+// In the order of the paper's tables, then those that it does not have, ours last. Each call makes entries with options
+// of their own.
 std::vector<MethodEntry> registered_methods();
 
 }  // namespace tributary

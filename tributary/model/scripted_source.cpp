@@ -6,12 +6,14 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 
 #include "tributary/base/error.h"
 #include "tributary/base/message.h"
 #include "tributary/base/text.h"
+#include "tributary/io/weight_names.h"
 
 namespace tributary {
 namespace {
@@ -32,12 +34,25 @@ struct Bypass {
   }
 };
 
+// The last linear layers of the module as text, for messages: " (perhaps classifier.1 or head)".
+std::string candidates(const torch::jit::Module& module) {
+  constexpr size_t kMost = 3;
+  std::vector<ForeignTensor> tensors;
+  for (const auto& parameter : module.named_parameters())
+    tensors.push_back({parameter.name, parameter.value.sizes().vec()});
+  std::vector<std::string> layers = last_layer_candidates(tensors);
+  layers.resize(std::min(layers.size(), kMost));
+  return layers.empty() ? "" : fmt::format(" (perhaps {})", fmt::join(layers, " or "));
+}
+
 // Resolves a dotted path such as "head.fc".
-torch::jit::Module layer_at(torch::jit::Module module, const std::string& path, const std::string& file) {
+torch::jit::Module layer_at(const torch::jit::Module& whole, const std::string& path, const std::string& file) {
+  torch::jit::Module module = whole;
   std::istringstream parts(path);
   for (std::string part; std::getline(parts, part, '.');) {
     if (!module.hasattr(part) || !module.attr(part).isModule())
-      input_error("{}: the module has no layer '{}'; name its last linear layer with --last-layer", file, path);
+      input_error("{}: the module has no layer '{}'; name its last linear layer with --last-layer{}", file, path,
+                  candidates(whole));
     module = module.attr(part).toModule();
   }
   return module;
@@ -87,8 +102,8 @@ ScriptedSource::ScriptedSource(const std::string& bytes, const std::string& file
   else if (!methods)
     input_error(
         "{}: the module has no methods 'features' and 'classify'; add them, or name its last linear layer with "
-        "--last-layer",
-        file);
+        "--last-layer{}",
+        file, candidates(script_->module));
   try {
     probe(file, size);
   } catch (const InputError&) {

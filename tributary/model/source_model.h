@@ -33,6 +33,7 @@ class SourceModel {
 
   const ModelInfo& info() const { return info_; }
   void rename(std::string name) { info_.name = std::move(name); }
+  void rename_classes(std::vector<std::string> names) { info_.classes = std::move(names); }  // in the same order
 
   NamedTensors backbone_parameters() const { return body_->backbone().parameters; }
   NamedTensors bottleneck_parameters() const { return body_->bottleneck().parameters; }

@@ -11,6 +11,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/path_names.h"
 #include "tributary/base/text.h"
 #include "tributary/io/weight_names.h"
 #include "tributary/model/scripted_source.h"
@@ -18,9 +19,8 @@
 namespace tributary {
 namespace {
 
-constexpr int64_t kMaxSide = 4096;                       // height and width of pictures in pixels
-constexpr int64_t kMaxRows = 65536;                      // of the weight of a bottleneck or classifier
-constexpr std::string_view kParallelPrefix = "module.";  // prepended to every name by DataParallel
+constexpr int64_t kMaxSide = 4096;   // height and width of pictures in pixels
+constexpr int64_t kMaxRows = 65536;  // of the weight of a bottleneck or classifier
 constexpr std::array<const char*, 3> kTriplet = {"source_F.pt", "source_B.pt", "source_C.pt"};
 
 std::string first_few(const std::vector<std::string>& names) {
@@ -50,28 +50,22 @@ std::array<double, 3> three_numbers(const std::string& text, const std::string& 
 }
 
 std::vector<std::string> class_names(const ImportOptions& options, int64_t count, const std::string& file) {
-  std::vector<std::string> names;
-  if (options.classes.empty()) {
-    for (int64_t k = 0; k < count; ++k) names.push_back(std::to_string(k));
+  if (!options.classes.empty()) {
+    std::vector<std::string> names = read_class_names(options.classes);
+    if (static_cast<int64_t>(names.size()) != count)
+      input_error("{} has {} class names but {} has {} classes; write one name per line, in the order of the outputs",
+                  options.classes, names.size(), file, count);
     return names;
   }
-  std::istringstream lines(read_text(options.classes));
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty()) names.push_back(line);
-  }
-  if (static_cast<int64_t>(names.size()) != count)
-    input_error("{} has {} class names but {} has {} classes; write one name per line, in the order of the outputs",
-                options.classes, names.size(), file, count);
-  const std::set<std::string> different(names.begin(), names.end());
-  if (different.size() != names.size()) input_error("{} has duplicate class names", options.classes);
+  std::vector<std::string> names;
+  for (int64_t k = 0; k < count; ++k) names.push_back(std::to_string(k));
   return names;
 }
 
 std::string name_of_source(const std::string& path) {
-  const std::filesystem::path given = std::filesystem::path(path).lexically_normal();
-  if (!given.has_filename()) return given.parent_path().filename().string();
-  return is_triplet(path) ? given.filename().string() : given.stem().string();
+  if (!is_triplet(path)) return telling_model_name(path);
+  const std::string folder = telling_folder(path);
+  return folder.empty() ? std::filesystem::path(path).lexically_normal().filename().string() : folder;
 }
 
 // Fills options that the user did not give from the metadata of a safetensors file.
@@ -113,18 +107,23 @@ struct Collected {
   ShapeMap shapes;
 };
 
+std::vector<ForeignTensor> tensors_of(const TensorFile& file) {
+  std::vector<ForeignTensor> tensors;
+  for (const TensorEntry& entry : file.entries()) tensors.push_back({entry.name, entry.shape});
+  return tensors;
+}
+
 Collected collect(const std::vector<TensorFile>& files) {
   Collected all;
   for (const TensorFile& file : files) {
-    const bool parallel = std::all_of(file.entries().begin(), file.entries().end(),
-                                      [](const TensorEntry& entry) { return entry.name.starts_with(kParallelPrefix); });
-    for (const TensorEntry& entry : file.entries()) {
-      const std::string name = our_name(parallel ? entry.name.substr(kParallelPrefix.size()) : entry.name);
-      if (!all.entries.emplace(name, &entry).second)
+    const std::vector<std::string> names = our_names(tensors_of(file));
+    for (size_t i = 0; i < names.size(); ++i) {
+      const TensorEntry& entry = file.entries()[i];
+      if (!all.entries.emplace(names[i], &entry).second)
         input_error("{}: tensors {} and {} are the same parameter; give files of one model", file.path(),
-                    printable(all.theirs.at(name)), printable(entry.name));
-      all.theirs.emplace(name, entry.name);
-      all.shapes.emplace(name, entry.shape);
+                    printable(all.theirs.at(names[i])), printable(entry.name));
+      all.theirs.emplace(names[i], entry.name);
+      all.shapes.emplace(names[i], entry.shape);
     }
   }
   return all;
@@ -155,10 +154,23 @@ bool may_be_missing(const std::string& name) {
 
 }  // namespace
 
+std::vector<std::string> read_class_names(const std::string& path) {
+  std::vector<std::string> names;
+  std::istringstream lines(read_text(path));
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(line.find_last_not_of(" \t\r") + 1);
+    if (!line.empty()) names.push_back(line);
+  }
+  const std::set<std::string> different(names.begin(), names.end());
+  if (different.size() != names.size()) input_error("{} has duplicate class names", path);
+  return names;
+}
+
 void declare_network(OptionTable& table, ImportOptions& options) {
   const std::string section = "model";
   table.text(section, "architecture", &options.architecture,
-             "network; by default recognised by the names and shapes of the weights");
+             fmt::format("network: {}; by default recognised by the weights, or dtn for small pictures without weights",
+                         fmt::join(architecture_names(), ", ")));
   table.integer(section, "size", &options.size, 0, 4096, "side of the network's input; 0 takes the network's default")
       .metavar("PIXELS");
   table
@@ -185,8 +197,10 @@ void declare(OptionTable& table, ImportOptions& options) {
       .metavar("FILE");
   table.flag(section, "ignore_extra", &options.ignore_extra, "ignore tensors that the network does not have");
   table.flag(section, "trust", &options.trust, "load TorchScript files, which can run code").transient();
-  table.text(section, "last_layer", &options.last_layer,
-             "last linear layer of a TorchScript module without the methods features and classify");
+  table
+      .text(section, "last_layer", &options.last_layer,
+            "last linear layer of a TorchScript module without the methods features and classify, as classifier.1")
+      .metavar("LAYER");
 }
 
 void apply_preprocessing(const ImportOptions& options, const Architecture& network, ModelInfo& info) {
@@ -229,8 +243,10 @@ WeightFile read_weights(const std::string& path, const ImportOptions& given) {
   ModelInfo& info = result.info;
   info.architecture = options.architecture.empty() ? recognise(all.shapes) : options.architecture;
   if (info.architecture.empty())
-    throw UnknownNetwork(fmt::format("{}: its {} tensors match no known architecture; name one with --architecture: {}",
-                                     path, all.entries.size(), fmt::join(architecture_names(), ", ")));
+    throw UnknownNetwork(
+        fmt::format("{}: its tensors ({}) match no known architecture; save the network as TorchScript, as tributary "
+                    "inspect {} shows",
+                    path, all.entries.size(), path));
   info.name = name_of_source(path);
   apply_preprocessing(options, architecture(info.architecture), info);
   describe(all, path, make_backbone(info.architecture, info.first_stride, {}).width, info, options);
@@ -267,6 +283,19 @@ Tensor tensor_of(const TensorEntry& entry, const std::string& file) {
 
 namespace {
 
+[[noreturn]] void refuse_shape(const TensorEntry& entry, const Tensor& value, const Tensor& needed,
+                               const std::string& path, const WeightFile& weights) {
+  constexpr int64_t kColours = 3;
+  const std::string name = printable(entry.name);
+  if (value.dim() == 4 && needed.dim() == 4 && needed.size(1) == kColours && value.size(1) == 1)
+    input_error(
+        "{}: the first layer takes 1 channel, but pictures have 3; widen it in Python: state['{}'] = "
+        "state['{}'].repeat(1, 3, 1, 1) / 3",
+        path, name, name);
+  input_error("{}: tensor {} has shape [{}], but {} needs [{}]; give weights of that network", path, name,
+              fmt::join(value.sizes(), ", "), weights.info.architecture, fmt::join(needed.sizes(), ", "));
+}
+
 // Copies the tensors of `weights` into those of `state` whose names start with `part`. `state` is the model's state in
 // the order of `weights.fits`.
 void fill(const WeightFile& weights, const std::string& path, NamedTensors& state, const std::string& part) {
@@ -282,9 +311,7 @@ void fill(const WeightFile& weights, const std::string& path, NamedTensors& stat
     if (value.scalar_type() != state[i].value.scalar_type())
       input_error("{}: tensor {} has dtype {}, but {} needs floating-point values", path, printable(entry.name),
                   name_of(entry.dtype), weights.info.architecture);
-    if (value.sizes() != state[i].value.sizes())
-      input_error("{}: tensor {} has shape [{}], but {} needs [{}]", path, printable(weights.fits[i]->name),
-                  fmt::join(value.sizes(), ", "), weights.info.architecture, fmt::join(state[i].value.sizes(), ", "));
+    if (value.sizes() != state[i].value.sizes()) refuse_shape(entry, value, state[i].value, path, weights);
     state[i].value = value;
   }
 }

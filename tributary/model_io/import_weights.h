@@ -32,6 +32,9 @@ struct ImportOptions {
   std::string last_layer;     // of a TorchScript module without the methods `features` and `classify`
 };
 
+// The class names of a text file, one per line. Throws an InputError if one occurs twice.
+std::vector<std::string> read_class_names(const std::string& path);
+
 // Declares the options for architecture and preprocessing, in the section [model].
 void declare_network(OptionTable& table, ImportOptions& options);
 // Declares all options.

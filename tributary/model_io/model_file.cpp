@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
-#include "tributary/io/safetensors.h"
 #include "tributary/model/scripted_source.h"
+#include "tributary/model_io/source_spec.h"
 
 namespace tributary {
 namespace {
@@ -132,10 +132,12 @@ Ensemble assemble_mixture(const SafetensorsFile& file, bool trust) {
 
 }  // namespace
 
-void save_source(const std::string& path, const SourceModel& source) {
+void save_source(const std::string& path, const SourceModel& source, const SafetensorsMetadata& record) {
   Outgoing out;
   out.add("", source);
-  write_safetensors(path, out.entries, {{"format", kFormat}, {"kind", "source"}, {"model", to_json(source.info())}});
+  SafetensorsMetadata metadata = {{"format", kFormat}, {"kind", "source"}, {"model", to_json(source.info())}};
+  metadata.insert(record.begin(), record.end());
+  write_safetensors(path, out.entries, metadata);
 }
 
 void save_ensemble(const std::string& path, const Ensemble& ensemble) {
@@ -157,7 +159,8 @@ bool is_ours(const SafetensorsFile& file) {
   return file.metadata().count("kind") > 0;
 }
 
-SourceModel load_source(const std::string& path, const ImportOptions& options) {
+SourceModel load_source(const std::string& path, const ImportOptions& options, bool* imported) {
+  if (imported != nullptr) *imported = true;
   if (is_triplet(path)) return import_source(path, options);
   const FileFormat format = format_of(path);
   if (format == FileFormat::kTorchScript) return import_script(path, options);
@@ -167,22 +170,17 @@ SourceModel load_source(const std::string& path, const ImportOptions& options) {
   const std::string kind = kind_of(file);
   if (kind != "source")
     input_error("{} is a {}, not a single source; it can be evaluated but not adapted again", path, kind);
+  if (imported != nullptr) *imported = false;
   return assemble_source(file, options.trust);
 }
 
-Ensemble load_ensemble(const std::string& path, const ImportOptions& options) {
-  if (!is_triplet(path) && format_of(path) == FileFormat::kSafetensors) {
-    const SafetensorsFile file = SafetensorsFile::read(path);
-    if (is_ours(file) && kind_of(file) == "mixture") return assemble_mixture(file, options.trust);
+Ensemble load_ensemble(const std::string& source, const ImportOptions& options) {
+  const SourceSpec spec = parse_source(source, options);
+  if (!is_triplet(spec.path) && format_of(spec.path) == FileFormat::kSafetensors) {
+    const SafetensorsFile file = SafetensorsFile::read(spec.path);
+    if (is_ours(file) && kind_of(file) == "mixture") return assemble_mixture(file, spec.options.trust);
   }
-  return load_sources({path}, options);
-}
-
-Ensemble load_sources(const std::vector<std::string>& paths, const ImportOptions& options) {
-  Ensemble ensemble;
-  for (const std::string& path : paths) ensemble.sources.push_back(load_source(path, options));
-  require_compatible(ensemble.sources, paths);
-  return ensemble;
+  return load_sources({source}, options);
 }
 
 }  // namespace tributary

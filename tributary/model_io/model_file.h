@@ -8,23 +8,29 @@
 #include <string>
 #include <vector>
 
+#include "tributary/io/safetensors.h"
 #include "tributary/model/ensemble.h"
 #include "tributary/model_io/import_weights.h"
 
 namespace tributary {
 
-void save_source(const std::string& path, const SourceModel& source);
+// `record` is further metadata.
+void save_source(const std::string& path, const SourceModel& source, const SafetensorsMetadata& record = {});
 void save_ensemble(const std::string& path, const Ensemble& ensemble);
 
 // The load functions throw an InputError that names the file if it is missing or not a model, or if a tensor is
 // missing, has another shape or has non-finite values. They also import weights of other programs (import_weights.h).
-// TorchScript, in a file of its own or within a model file, is loaded only if `options.trust` is set.
-SourceModel load_source(const std::string& path, const ImportOptions& options = {});
-// Reads a mixture file, or a single source as an ensemble of one.
-Ensemble load_ensemble(const std::string& path, const ImportOptions& options = {});
+// TorchScript, in a file of its own or within a model file, is loaded only if `options.trust` is set. `imported`, which
+// may be null, tells whether the file is one of another program.
+SourceModel load_source(const std::string& path, const ImportOptions& options = {}, bool* imported = nullptr);
+// Reads a mixture file, or a single source as an ensemble of one. `source` as in load_sources().
+Ensemble load_ensemble(const std::string& source, const ImportOptions& options = {});
 
-// Loads several sources as a plain ensemble (mean probability).
-Ensemble load_sources(const std::vector<std::string>& paths, const ImportOptions& options = {});
+// Loads several sources as a plain ensemble (mean probability). Each is a path, or a path with its own options
+// (source_spec.h). Classes are brought into the order of the first source, by name (class_order.h). Adds to `notices`,
+// which may be null, where an order was changed or is only assumed. Throws an InputError if two sources have one name.
+Ensemble load_sources(const std::vector<std::string>& sources, const ImportOptions& options = {},
+                      std::vector<std::string>* notices = nullptr);
 
 // Whether the file is a model file in our own format.
 bool is_ours(const SafetensorsFile& file);

@@ -8,6 +8,7 @@
 #include "tributary/data/match_labels.h"
 #include "tributary/device/device.h"
 #include "tributary/model_io/model_file.h"
+#include "tributary/model_io/source_spec.h"
 #include "tributary/run/predictions.h"
 #include "tributary/train/memory_retry.h"
 
@@ -81,7 +82,10 @@ std::optional<AdaptationRunResult> AdaptationRun::run() {
     if (!folder) return std::nullopt;
     return AdaptationRunResult{folder->summary(), /*already_finished=*/true};
   }
-  Ensemble sources = load_unadapted();
+  std::vector<std::string> notices;
+  Ensemble sources = load_sources(options_.sources, options_.import, &notices);
+  if (session_.first())
+    for (const std::string& notice : notices) listener_.on_warning(notice);
   load_data(sources);
   session_.require_equal(data_.target.size(), options_.target);
   if (!folder) {
@@ -244,7 +248,8 @@ nlohmann::json AdaptationRun::summary_of(const RunRecord& record) const {
       {"model", run + "/model.safetensors"},
       {"predictions", run + "/predictions.csv"}};
   record.add_to(summary);
-  for (size_t j = 0; j < options_.sources.size(); ++j) summary["sources"][j]["file"] = options_.sources[j];
+  for (size_t j = 0; j < options_.sources.size(); ++j)
+    summary["sources"][j]["file"] = parse_source(options_.sources[j], options_.import).path;
   for (const SkippedPicture& picture : data_.skipped)
     summary["skipped_pictures"].push_back({{"picture", picture.path}, {"reason", picture.reason}});
   return summary;

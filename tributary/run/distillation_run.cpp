@@ -13,6 +13,7 @@
 #include "tributary/eval/metrics.h"
 #include "tributary/model/layered_source.h"
 #include "tributary/model_io/model_file.h"
+#include "tributary/run/finished_model.h"
 #include "tributary/train/evaluate.h"
 #include "tributary/train/memory_retry.h"
 
@@ -61,8 +62,10 @@ DistillationRun::DistillationRun(DistillationRunOptions options, Configuration c
 }
 
 std::optional<DistillationRunResult> DistillationRun::run() {
+  const bool finished = session_.agreed(
+      session_.first() && finished_result(options_.out, config_, options_.checkpoints.restart).has_value());
   Ensemble teachers = load_ensemble(model_file_, options_.import);
-  SourceModel student = make_student(teachers);
+  SourceModel student = finished ? load_source(options_.out) : make_student(teachers);
   LoadOptions load = options_.load;
   load.preprocessing = teachers.preprocessing();
   std::vector<SkippedPicture> skipped;
@@ -80,7 +83,10 @@ std::optional<DistillationRunResult> DistillationRun::run() {
   student.to(options_.device);
   session_.shard(teachers, SupportedSharding::kRows);
   session_.shard(student);
-  if (session_.first()) {
+  if (finished) {
+    if (session_.first())
+      listener_.on_warning(fmt::format("{} is already finished; distil it again with --restart", options_.out));
+  } else if (session_.first()) {
     train(student, teachers, target);
   } else {
     Checkpointer& checkpointer = session_.checkpointer(nullptr, options_.checkpoints);
@@ -113,7 +119,7 @@ void DistillationRun::train(SourceModel& student, Ensemble& teachers, const Imag
     retry_with_micro_batches(options_.training.batch > 0 ? options_.training.batch : kDefaultBatch, options_.device,
                              attempt, [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
   listener_.on_trained();
-  save_source(options_.out, student);
+  save_finished(options_.out, student, config_, nlohmann::json::object());
   checkpoints.finish();
 }
 

@@ -4,13 +4,15 @@
 
 #include "tributary/artefacts/run_folder.h"
 #include "tributary/base/error.h"
+#include "tributary/base/path_names.h"
 #include "tributary/model_io/model_file.h"
 
 namespace tributary {
 
-Ensemble load_models(const std::vector<std::string>& paths, const std::string& rule, const ImportOptions& options) {
+Ensemble load_models(const std::vector<std::string>& models, const std::string& rule, const ImportOptions& options,
+                     std::vector<std::string>* notices) {
   Ensemble ensemble =
-      paths.size() == 1 ? load_ensemble(model_path(paths.front()), options) : load_sources(paths, options);
+      models.size() == 1 ? load_ensemble(model_path(models.front()), options) : load_sources(models, options, notices);
   if (rule.empty()) return ensemble;
   for (const auto& [name, combination] : combination_names()) {
     if (name != rule) continue;
@@ -24,11 +26,13 @@ Ensemble load_models(const std::vector<std::string>& paths, const std::string& r
   input_error("--rule {}: choose one of mean_prob, mean_logit, vote, weighted_logits, weighted_probabilities", rule);
 }
 
-std::string domain_of(const std::string& path) {
-  std::filesystem::path given = std::filesystem::absolute(path).lexically_normal();
+std::string domain_of(const std::string& path, const std::string& otherwise) {
+  std::filesystem::path given = std::filesystem::path(path).lexically_normal();
   if (!given.has_filename()) given = given.parent_path();
-  if (!std::filesystem::is_directory(path) && given.has_parent_path()) given = given.parent_path();
-  return given.filename().string();
+  if (!std::filesystem::is_directory(path)) given = given.parent_path();
+  const std::string name = telling_folder(given.string());
+  if (!name.empty()) return name;
+  return otherwise.empty() ? given.filename().string() : otherwise;
 }
 
 }  // namespace tributary

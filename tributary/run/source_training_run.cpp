@@ -1,6 +1,6 @@
 #include "tributary/run/source_training_run.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <utility>
@@ -8,12 +8,43 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
+#include "tributary/data/picture_extent.h"
 #include "tributary/device/device.h"
-#include "tributary/model_io/model_file.h"
+#include "tributary/run/finished_model.h"
 #include "tributary/run/models.h"
 #include "tributary/train/memory_retry.h"
 
 namespace tributary {
+namespace {
+
+nlohmann::json to_json(const SourceTrainingRunResult& result) {
+  return {{"name", result.name},
+          {"architecture", result.architecture},
+          {"classes", result.classes},
+          {"pictures", result.pictures},
+          {"validation_pictures", result.validation_pictures},
+          {"validation_accuracy", result.validation_accuracy}};
+}
+
+// The result of an earlier run. Its file is untrusted, so missing figures are 0.
+SourceTrainingRunResult result_of(const nlohmann::json& finished, const std::string& model) {
+  SourceTrainingRunResult result;
+  result.model = model;
+  try {
+    result.name = finished.value("name", "");
+    result.architecture = finished.value("architecture", "");
+    result.classes = finished.value("classes", int64_t{0});
+    result.pictures = finished.value("pictures", int64_t{0});
+    result.validation_pictures = finished.value("validation_pictures", int64_t{0});
+    result.validation_accuracy = finished.value("validation_accuracy", 0.0);
+  } catch (const nlohmann::json::exception&) {
+    input_error("{}: the record of its training is damaged; train it again with --restart", model);
+  }
+  result.already_finished = true;
+  return result;
+}
+
+}  // namespace
 
 std::string training_memory_file(const std::string& model) {
   return model + ".checkpoint/gpu-memory.json";
@@ -23,10 +54,11 @@ SourceTrainingRun::SourceTrainingRun(SourceTrainingRunOptions options, Configura
                                      DistributedSession& session, RunListener& listener)
     : options_(std::move(options)), config_(std::move(config)), session_(session), listener_(listener) {}
 
-ModelInfo SourceTrainingRun::network(const std::optional<WeightFile>& weights) const {
+ModelInfo SourceTrainingRun::network(const std::optional<WeightFile>& weights, std::string& notice) const {
   std::string name = weights ? weights->info.architecture : options_.import.architecture;
-  if (name.empty()) name = "dtn";
-  ModelInfo info = fresh_info(options_.name.empty() ? domain_of(options_.data) : options_.name, name, {});
+  if (name.empty()) name = network_for_pictures(notice);
+  const std::string out_name = std::filesystem::path(options_.out).stem().string();
+  ModelInfo info = fresh_info(options_.name.empty() ? domain_of(options_.data, out_name) : options_.name, name, {});
   if (weights) {
     info.preprocessing = weights->info.preprocessing;
     info.normalisation = weights->info.normalisation;
@@ -35,6 +67,23 @@ ModelInfo SourceTrainingRun::network(const std::optional<WeightFile>& weights) c
     apply_preprocessing(options_.import, architecture(info.architecture), info);
   }
   return info;
+}
+
+// The digit network for small pictures. Photographs need a choice: training from random weights takes many of them.
+std::string SourceTrainingRun::network_for_pictures(std::string& notice) const {
+  constexpr int64_t kLargestDigit = 64;
+  const PictureExtent extent = typical_extent(options_.data, options_.load);
+  if (extent.longer() > kLargestDigit)
+    input_error(
+        "{} has pictures of about {}x{}; give pretrained weights for photographs with --init FILE, or name a network "
+        "with "
+        "--architecture: {}",
+        options_.data, extent.width, extent.height, fmt::join(architecture_names(), ", "));
+  notice = fmt::format(
+      "{} has pictures of {}x{}, so this trains dtn, a network for digits; choose another with "
+      "--architecture",
+      options_.data, extent.width, extent.height);
+  return "dtn";
 }
 
 LabelledImages SourceTrainingRun::load(const std::string& path, const Preprocessing& preprocessing,
@@ -48,7 +97,8 @@ LabelledImages SourceTrainingRun::load(const std::string& path, const Preprocess
 }
 
 Split SourceTrainingRun::load_split(const Preprocessing& preprocessing) const {
-  LabelledImages all = load(options_.data, preprocessing, {});
+  const auto names = options_.classes.empty() ? std::vector<std::string>() : read_class_names(options_.classes);
+  LabelledImages all = load(options_.data, preprocessing, names);
   if (all.labels.classes.size() < 2)
     input_error("{} has only the class '{}'; a classifier needs at least 2", options_.data, all.labels.classes.front());
   if (options_.validation.empty())
@@ -58,10 +108,18 @@ Split SourceTrainingRun::load_split(const Preprocessing& preprocessing) const {
 }
 
 std::optional<SourceTrainingRunResult> SourceTrainingRun::run() {
+  std::optional<nlohmann::json> finished;
+  if (session_.first()) finished = finished_result(options_.out, config_, options_.checkpoints.restart);
+  if (session_.agreed(finished.has_value())) {
+    if (!finished) return std::nullopt;
+    return result_of(*finished, options_.out);
+  }
   std::optional<WeightFile> weights;
   if (!options_.init.empty()) weights = read_weights(options_.init, options_.import);
-  ModelInfo info = network(weights);
+  std::string notice;
+  ModelInfo info = network(weights, notice);
   const Split split = load_split(info.preprocessing);
+  if (session_.first() && !notice.empty()) listener_.on_warning(notice);
   session_.require_equal(split.training.images.size(), options_.data);
   info.classes = split.training.labels.classes;
   SourceModel model(info, Random(options_.seed, Purpose::kInitialise), options_.training.classifier_init);
@@ -74,17 +132,15 @@ std::optional<SourceTrainingRunResult> SourceTrainingRun::run() {
     train_source(model, split.training, split.validation, options_.training, options_.seed, checkpointer);
     return std::nullopt;
   }
-  double accuracy = 0;
-  const int64_t micro_batch = train(model, split, accuracy);
-  return SourceTrainingRunResult{options_.out,
+  SourceTrainingRunResult result{options_.out,
                                  info.name,
                                  info.architecture,
                                  static_cast<int64_t>(info.classes.size()),
                                  split.training.images.size(),
-                                 split.validation.images.size(),
-                                 accuracy,
-                                 micro_batch,
-                                 peak_process_memory(options_.device)};
+                                 split.validation.images.size()};
+  train(model, split, result);
+  result.gpu_peak_bytes = peak_process_memory(options_.device);
+  return result;
 }
 
 void SourceTrainingRun::report_memory() {
@@ -93,34 +149,33 @@ void SourceTrainingRun::report_memory() {
     write_file_atomically(training_memory_file(options_.out), fmt::format("{{\"gpu_peak_bytes\": {}}}\n", peak));
 }
 
-// Trains on the first rank, writes the model and removes its checkpoints. Sets the validation accuracy.
-int64_t SourceTrainingRun::train(SourceModel& model, const Split& split, double& accuracy) {
+// Trains on the first rank, writes the model and removes its checkpoints.
+void SourceTrainingRun::train(SourceModel& model, const Split& split, SourceTrainingRunResult& result) {
   const NamedTensors initial = copy_of(model.state());
   make_folder(std::filesystem::absolute(options_.out).parent_path().string());
   FileCheckpoints checkpoints(options_.out, config_, options_.checkpoints);
   Checkpointer& checkpointer = session_.checkpointer(&checkpoints.checkpointer(), options_.checkpoints);
-  int64_t taken = 0;
   const auto attempt = [&](int64_t micro_batch) {
     model.restore(initial);
     set_micro_batch(model, micro_batch);
     if (micro_batch > 0) checkpoints.checkpointer().rescan();
-    accuracy = train_source(model, split.training, split.validation, options_.training, options_.seed, checkpointer,
-                            [&](const SourceTrainingProgress& at) {
-                              if (at.accuracy >= 0) report_memory();
-                              listener_.on_progress(static_cast<double>(at.step) / static_cast<double>(at.steps),
-                                                    "train " + model.info().name,
-                                                    at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
-                            });
+    result.validation_accuracy =
+        train_source(model, split.training, split.validation, options_.training, options_.seed, checkpointer,
+                     [&](const SourceTrainingProgress& at) {
+                       if (at.accuracy >= 0) report_memory();
+                       listener_.on_progress(static_cast<double>(at.step) / static_cast<double>(at.steps),
+                                             "train " + model.info().name,
+                                             at.accuracy < 0 ? "" : "validation " + percent(at.accuracy) + " %");
+                     });
   };
   if (session_.comm())
     attempt(/*micro_batch=*/0);
   else
-    taken = retry_with_micro_batches(options_.training.batch, options_.device, attempt,
-                                     [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
+    result.micro_batch = retry_with_micro_batches(options_.training.batch, options_.device, attempt,
+                                                  [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
   listener_.on_trained();
-  save_source(options_.out, model);
+  save_finished(options_.out, model, config_, to_json(result));
   checkpoints.finish();
-  return taken;
 }
 
 }  // namespace tributary

@@ -1,7 +1,7 @@
 // Trains one source model from files to a file: loads labelled pictures, trains, and writes the model.
 //
 // The run resumes from a checkpoint beside the model file if there is one, and retries with micro-batches if the GPU
-// runs out of memory.
+// runs out of memory. It does not repeat or overwrite a finished training unasked (finished_model.h).
 #pragma once
 
 #include <optional>
@@ -20,6 +20,7 @@ struct SourceTrainingRunOptions {
   std::string validation;  // labelled pictures of the same domain; empty: a part of `data`
   std::string out;         // model file to write
   std::string name;        // of the source; empty: after the path of `data`
+  std::string classes;     // text file with class names; empty: those of `data`, or numbers
   std::string init;        // initial weights of the backbone; empty: random
   ImportOptions import;    // network and preprocessing
   LoadOptions load;        // its preprocessing is replaced by that of the network
@@ -37,6 +38,7 @@ struct SourceTrainingRunResult {
   double validation_accuracy = 0;  // in 0..1
   int64_t micro_batch = 0;         // pictures at once after running out of GPU memory; 0: whole batches
   int64_t gpu_peak_bytes = 0;      // peak memory of this process on the GPU; 0 on a CPU
+  bool already_finished = false;   // an earlier run with the same options trained the model
 };
 
 // On a GPU: the file that holds gpu_peak_bytes, the peak memory of the process that trains `model`, from the first
@@ -53,12 +55,14 @@ class SourceTrainingRun {
   std::optional<SourceTrainingRunResult> run();
 
  private:
-  ModelInfo network(const std::optional<WeightFile>& weights) const;
+  // `notice` tells if the network was chosen by the size of the pictures.
+  ModelInfo network(const std::optional<WeightFile>& weights, std::string& notice) const;
+  std::string network_for_pictures(std::string& notice) const;
   LabelledImages load(const std::string& path, const Preprocessing& preprocessing,
                       const std::vector<std::string>& classes) const;
   Split load_split(const Preprocessing& preprocessing) const;
-  // Returns the size of the micro-batches; 0: whole batches.
-  int64_t train(SourceModel& model, const Split& split, double& accuracy);
+  // Sets the accuracy and the micro-batch of `result`.
+  void train(SourceModel& model, const Split& split, SourceTrainingRunResult& result);
 
   void report_memory();  // once, after the first validation
 

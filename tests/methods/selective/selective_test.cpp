@@ -206,7 +206,8 @@ TEST_P(EveryAblation, RunsAndChangesTheResult) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ablations, EveryAblation,
-                         ::testing::Values("weights", "denoise", "information", "alignment", "mixup"));
+                         ::testing::Values("weights", "denoise", "information-all", "information-loss", "alignment",
+                                           "mixup"));
 
 TEST(SelectiveStep, PairedLoadersAndMixedSetsRun) {
   Ensemble ensemble = test::small_ensemble({"lenet"});

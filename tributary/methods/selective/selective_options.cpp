@@ -200,14 +200,17 @@ void apply_ablations(SelectiveOptions& options) {
       options.aggregation.learn = false;
     } else if (name == "denoise") {
       options.denoise = false;
-    } else if (name == "information") {
+    } else if (name == "information-all") {
       options.information_set = InformationSet::kAll;
+    } else if (name == "information-loss") {
+      options.lambda_im = 0;
     } else if (name == "alignment") {
       options.lambda_adv = 0;
     } else if (name == "mixup") {
       options.mixup = false;
     } else {
-      input_error("--ablations {}: choose among weights, denoise, information, alignment, mixup", name);
+      input_error("--ablations {}: choose among weights, denoise, information-all, information-loss, alignment, mixup",
+                  name);
     }
   }
 }
@@ -221,8 +224,12 @@ void declare_selective(OptionTable& table, SelectiveOptions& options) {
                {"tributary", Variant::kTributary}},
               "the paper's choices, its released code's, or the better of each; tributary adds our own ingredients")
       .alias("reading");
-  table.texts("adapt", "ablations", &options.ablations,
-              "part to leave out: weights, denoise, information, alignment or mixup; repeatable");
+  table
+      .texts("adapt", "ablations", &options.ablations,
+             "parts to leave out: weights, denoise, information-loss, alignment, mixup; information-all measures it on "
+             "all data")
+      .metavar("PART")
+      .renamed_value("information", "information-all");
   declare_training(table, options);
   declare_labelling(table, options);
   declare_ingredients(table, options);

@@ -76,7 +76,8 @@ void apply_benchmark(SelectiveOptions& options, const std::string& name);
 // Applies the variant and the benchmark that the table was given.
 void apply_presets(const OptionTable& table, SelectiveOptions& options);
 
-// Switches parts off by the names of the paper's ablations: weights, denoise, information, alignment, mixup.
+// Switches parts off by the names of the paper's ablations: weights, denoise, alignment, mixup; information-all
+// measures information on all data, and information-loss, which the paper does not have, leaves it out.
 void apply_ablations(SelectiveOptions& options);
 
 // Declares the method's own fields, without the common ones, in the section [adapt].

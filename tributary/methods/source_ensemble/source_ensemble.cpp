@@ -29,15 +29,19 @@ class SourceEnsemble : public LearnedMethod {
 
 MethodEntry source_ensemble_method() {
   const auto rule = std::make_shared<Combination>(Combination::kMeanProbability);
-  return {"source-ens", "Source-ens", "averages the probabilities of the unadapted sources",
-          [rule](OptionTable& table) {
-            table.choice("source-ens", "ensemble_rule", rule.get(),
-                         {{"mean_prob", Combination::kMeanProbability},
-                          {"mean_logit", Combination::kMeanLogit},
-                          {"vote", Combination::kVote}},
-                         "how the source ensemble combines its sources");
-          },
-          [rule](const MethodOptions& common) { return std::make_unique<SourceEnsemble>(common, *rule); }};
+  MethodEntry entry{"source-ens", "Source-ens", "averages the probabilities of the unadapted sources",
+                    [rule](OptionTable& table) {
+                      table.choice("source-ens", "ensemble_rule", rule.get(),
+                                   {{"mean_prob", Combination::kMeanProbability},
+                                    {"mean_logit", Combination::kMeanLogit},
+                                    {"vote", Combination::kVote}},
+                                   "how the source ensemble combines its sources");
+                    },
+                    [rule](const MethodOptions& common) { return std::make_unique<SourceEnsemble>(common, *rule); }};
+  entry.length_options = {};  // it does not train
+  entry.unused_options = {"rate_backbone", "rate_bottleneck", "augment_shift",   "augment_flip",
+                          "augment_grey",  "cuda_graph",      "augment_rotation"};
+  return entry;
 }
 
 }  // namespace tributary

@@ -1,0 +1,34 @@
+#include "tributary/base/path_names.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace tributary {
+namespace {
+
+TEST(PathNames, SkipsFoldersThatArePartsOfEveryDataSet) {
+  EXPECT_EQ(telling_folder("data/sketch/train"), "sketch");
+  EXPECT_EQ(telling_folder("data/sketch/train/"), "sketch");
+  EXPECT_EQ(telling_folder("office31/amazon/images"), "amazon");
+  EXPECT_EQ(telling_folder("/home/me/Sketch/Images/Test"), "Sketch");
+  EXPECT_EQ(telling_folder("photos"), "photos");
+}
+
+TEST(PathNames, OnlySpelledOutFoldersCount) {
+  EXPECT_EQ(telling_folder("train"), "");
+  EXPECT_EQ(telling_folder("data/train/"), "");
+  EXPECT_EQ(telling_folder("/data/train"), "");
+  EXPECT_EQ(telling_folder("."), telling_folder(std::filesystem::current_path().string()));
+  EXPECT_EQ(telling_folder("x/.."), telling_folder("."));
+}
+
+TEST(PathNames, ModelsWithGeneralNamesAreCalledAfterTheirFolder) {
+  EXPECT_EQ(telling_model_name("hospital-a.pth"), "hospital-a");
+  EXPECT_EQ(telling_model_name("runs/hospital-a/best.pth"), "hospital-a");
+  EXPECT_EQ(telling_model_name("runs/hospital-b/model_best.pth.tar"), "hospital-b");
+  EXPECT_EQ(telling_model_name("best.pth"), "best");
+}
+
+}  // namespace
+}  // namespace tributary

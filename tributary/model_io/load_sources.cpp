@@ -1,0 +1,73 @@
+#include <fmt/ranges.h>
+
+#include <map>
+
+#include "tributary/base/error.h"
+#include "tributary/base/text.h"
+#include "tributary/model_io/class_order.h"
+#include "tributary/model_io/model_file.h"
+#include "tributary/model_io/source_spec.h"
+
+namespace tributary {
+namespace {
+
+SourceModel load(const SourceSpec& spec, bool& imported) {
+  SourceModel source = load_source(spec.path, spec.options, &imported);
+  if (!imported && !spec.describing.empty())
+    input_error("{} is a Tributary model, which holds its own {}; only weights of other programs take that option",
+                spec.path, spec.describing);
+  if (!spec.name.empty()) source.rename(spec.name);
+  return source;
+}
+
+// Names are columns of predictions and rows of tables.
+void require_distinct_names(const std::vector<SourceModel>& sources, const std::vector<std::string>& files) {
+  std::map<std::string, std::string> file_of;
+  for (size_t j = 0; j < sources.size(); ++j)
+    if (const auto [other, is_new] = file_of.emplace(sources[j].info().name, files[j]); !is_new)
+      input_error("{} and {} are both called '{}'; give one another name, as in {}:name=other", other->second, files[j],
+                  printable(other->first), files[j]);
+}
+
+// Where the order of classes rests on an assumption: sources without names, or one list for several of them.
+std::string assumption(const std::vector<std::string>& unnamed, const std::vector<std::string>& listed,
+                       const std::string& list, size_t count) {
+  if (count < 2) return {};
+  if (!unnamed.empty())
+    return fmt::format(
+        "the classes of {} have no names, so all sources are assumed to have them in one order; give lists of names "
+        "with "
+        "FILE:classes=LIST",
+        fmt::join(unnamed, ", "));
+  if (listed.size() < 2) return {};
+  return fmt::format(
+      "{} are assumed to have their classes in the order of {}; give a source with another order its own list with "
+      "FILE:classes=LIST",
+      fmt::join(listed, ", "), list);
+}
+
+}  // namespace
+
+Ensemble load_sources(const std::vector<std::string>& sources, const ImportOptions& options,
+                      std::vector<std::string>* notices) {
+  Ensemble ensemble;
+  std::vector<std::string> files, unnamed, listed;
+  for (const std::string& text : sources) {
+    const SourceSpec spec = parse_source(text, options);
+    bool imported = false;
+    ensemble.sources.push_back(load(spec, imported));
+    files.push_back(spec.path);
+    if (imported && !spec.own_classes) (spec.options.classes.empty() ? unnamed : listed).push_back(spec.path);
+  }
+  const std::vector<size_t> reordered = align_classes(ensemble.sources, files);
+  require_compatible(ensemble.sources, files);
+  require_distinct_names(ensemble.sources, files);
+  if (notices == nullptr) return ensemble;
+  for (const size_t j : reordered)
+    notices->push_back(fmt::format("reordered the classes of {} as in {}", files[j], files.front()));
+  if (const std::string text = assumption(unnamed, listed, options.classes, sources.size()); !text.empty())
+    notices->push_back(text);
+  return ensemble;
+}
+
+}  // namespace tributary

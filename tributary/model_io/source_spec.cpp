@@ -1,0 +1,68 @@
+#include "tributary/model_io/source_spec.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tributary/base/error.h"
+
+namespace tributary {
+namespace {
+
+constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-";
+
+// The position of '=' if `text` at `begin` starts with NAME=.
+std::optional<size_t> equals_after_name(const std::string& text, size_t begin) {
+  const size_t end = text.find_first_not_of(kNameCharacters, begin);
+  if (end == begin || end == std::string::npos || text[end] != '=') return std::nullopt;
+  return end;
+}
+
+// The first ':' that NAME= follows.
+size_t end_of_path(const std::string& text) {
+  for (size_t colon = text.find(':'); colon != std::string::npos; colon = text.find(':', colon + 1))
+    if (equals_after_name(text, colon + 1)) return colon;
+  return std::string::npos;
+}
+
+// Pairs of "classes=a.txt,mean=0.5,0.5,0.5": a comma only separates options if NAME= follows it.
+std::vector<std::pair<std::string, std::string>> pairs_of(const std::string& text, size_t begin) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  while (begin < text.size()) {
+    const size_t equals = *equals_after_name(text, begin);
+    size_t end = text.find(',', equals);
+    while (end != std::string::npos && !equals_after_name(text, end + 1)) end = text.find(',', end + 1);
+    end = std::min(end, text.size());
+    pairs.emplace_back(text.substr(begin, equals - begin), text.substr(equals + 1, end - equals - 1));
+    begin = end + 1;
+  }
+  return pairs;
+}
+
+}  // namespace
+
+SourceSpec parse_source(const std::string& text, const ImportOptions& common) {
+  SourceSpec spec{text, "", common};
+  std::error_code error;
+  const size_t colon = std::filesystem::exists(text, error) ? std::string::npos : end_of_path(text);
+  if (colon == std::string::npos) return spec;
+  spec.path = text.substr(0, colon);
+  OptionTable table;
+  declare(table, spec.options);
+  table.text("", "name", &spec.name, "name of the source");
+  for (auto& [name, value] : pairs_of(text, colon + 1)) {
+    if (name == "classes") spec.own_classes = true;
+    if (name != "name" && name != "trust") spec.describing = name;
+    table.set_flag(text, name, std::move(value));
+  }
+  try {
+    table.apply_flags();
+  } catch (const InputError& bad) {
+    input_error("{}: {}", text, bad.what());
+  }
+  return spec;
+}
+
+}  // namespace tributary
