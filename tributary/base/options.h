@@ -44,6 +44,11 @@ struct Option {
     is_transient = true;
     return *this;
   }
+  // Cannot be given in a TOML file, which may come from somebody else: it grants a right or deletes results.
+  Option& flag_only() {
+    is_flag_only = true;
+    return *this;
+  }
   // An old name of the option. It still works as a flag and as a TOML key; help and reference do not show it.
   Option& alias(std::string old_key) {
     aliases.push_back(std::move(old_key));
@@ -66,6 +71,7 @@ struct Option {
   std::function<bool(const OptionValue&)> accepts;
   std::vector<std::string> choices = {};
   bool is_transient = false;
+  bool is_flag_only = false;
   std::vector<std::string> aliases = {};
   std::string value_name = {};
   std::string condition_key = {}, condition_value = {};  // see OptionTable::only_with
