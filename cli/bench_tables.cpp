@@ -9,6 +9,8 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/print.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/benchmarks/catalogue.h"
@@ -297,9 +299,10 @@ std::string notes_text(const TableTask& task, const TableResult& result) {
 
 void show(const TableTask& task, const TableResult& result, bool markdown) {
   for (const auto& [title, figure] : titled_tables(task))
-    std::cout << title << "\n\n" << table_text(task, result, figure, markdown) << '\n';
-  if (const std::string notes = notes_text(task, result); !notes.empty()) std::cout << notes << '\n';
-  std::cout << fmt::format("{}; {}/table.md, table.csv, table.json, report.html\n", duration(result.seconds), task.out);
+    print(fmt::format("{}\n\n{}\n", title, table_text(task, result, figure, markdown)));
+  if (const std::string notes = notes_text(task, result); !notes.empty()) print(notes + "\n");
+  print(fmt::format("{}; {}/table.md, table.csv, table.json, report.html\n", duration(result.seconds),
+                    safe_line(task.out)));
 }
 
 // One line that says which sources exist already.
@@ -404,12 +407,12 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
   write_file_atomically(out + "/table.md",
                         table_text(task, result, TableFigure::kLast, true) + (notes.empty() ? "" : "\n" + notes));
   write_file_atomically(out + "/table.csv", table_csv(task, result));
-  write_file_atomically(out + "/table.json", table_json(task, result).dump(2) + "\n");
+  write_file_atomically(out + "/table.json", json_text(table_json(task, result), 2) + "\n");
   write_file_atomically(out + "/report.html",
                         report_page(table_page(task, result, chosen.title.empty() ? name : chosen.title, own_command(),
                                                titled_tables(task))));
   if (common.json)
-    std::cout << table_json(task, result).dump(2) << '\n';
+    print(json_text(table_json(task, result), 2) + "\n");
   else
     show(task, result, options.markdown);
   for (const auto& [row, cells] : result.cells)

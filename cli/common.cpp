@@ -2,10 +2,9 @@
 
 #include <ATen/Parallel.h>
 
-#include <iostream>
-
 #include "cli/command.h"
 #include "tributary/base/memory.h"
+#include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/run/distributed_session.h"
 
@@ -94,8 +93,8 @@ LoadOptions DataOptions::load_options(int64_t threads) const {
 
 void report_skipped(const std::string& command, const std::vector<SkippedPicture>& skipped, int64_t total) {
   for (size_t i = 0; i < skipped.size(); ++i)
-    std::cerr << fmt::format("tributary {}: skipped {}: {} ({} of {} pictures)\n", command, skipped[i].path,
-                             skipped[i].reason, thousands(static_cast<int64_t>(i) + 1), thousands(total));
+    print_message(fmt::format("tributary {}: skipped {}: {} ({} of {} pictures)", command, skipped[i].path,
+                              skipped[i].reason, thousands(static_cast<int64_t>(i) + 1), thousands(total)));
 }
 
 bool is_terminal() {

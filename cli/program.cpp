@@ -3,12 +3,14 @@
 
 #include <signal.h>
 
-#include <iostream>
+#include <sstream>
+#include <system_error>
 
 #include "cli/command.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/message.h"
+#include "tributary/base/print.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/device/device.h"
@@ -22,7 +24,7 @@ namespace {
 using namespace tributary;
 
 int complain(const std::string& who, const std::string& what, int code) {
-  std::cerr << (who.empty() ? "tributary: " : "tributary " + who + ": ") << what << '\n';
+  print_message((who.empty() ? "tributary: " : "tributary " + who + ": ") + what);
   return code;
 }
 
@@ -60,14 +62,15 @@ int run(cli::Command& command) {
 
 // Prints the reference of all options, docs/options.md.
 int print_reference(const std::vector<std::unique_ptr<cli::Command>>& commands) {
-  std::cout << "# Options\n\nWritten by `tributary options`. Every option is a flag, and a key of the TOML file given "
-               "with `--config`; flags win.\n";
+  print(
+      "# Options\n\nWritten by `tributary options`. Every option is a flag, and a key of the TOML file given "
+      "with `--config`; flags win.\n");
   for (const auto& command : commands) {
-    std::cout << fmt::format("\n## tributary {}\n\n{}. For example: `{}`\n\n{}", command->name(), command->summary(),
-                             command->example(), command->options().to_markdown());
+    print(fmt::format("\n## tributary {}\n\n{}. For example: `{}`\n\n{}", command->name(), command->summary(),
+                      command->example(), command->options().to_markdown()));
     for (const cli::FurtherOptions& further : command->further_options())
-      std::cout << fmt::format("\n### tributary {} {}\n\nFor example: `{}`\n\n{}", command->name(), further.action,
-                               further.example, further.options.to_markdown());
+      print(fmt::format("\n### tributary {} {}\n\nFor example: `{}`\n\n{}", command->name(), further.action,
+                        further.example, further.options.to_markdown()));
   }
   return 0;
 }
@@ -80,28 +83,19 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   return argv[1];
 }
 
-}  // namespace
+// Prints the help or the version, which the parser reports as an exception.
+int print_help(const CLI::App& app, const CLI::ParseError& help) {
+  std::ostringstream text, none;
+  const int code = app.exit(help, text, none);
+  print(text.str());
+  return code;
+}
 
-namespace tributary::cli {
-
-int run_program(int argc, char** argv) {
-  end_with_parent();
-  signal(SIGXFSZ, SIG_IGN);  // report a full disk quota as a failed write
+int parse_and_run(int argc, char** argv) {
   CLI::App app("Many pretrained models flow in, one adapted model flows out.", "tributary");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("tributary ") + kVersion);
-  std::vector<std::unique_ptr<cli::Command>> commands;
-  commands.push_back(cli::make_demo());
-  commands.push_back(cli::make_train());
-  commands.push_back(cli::make_adapt());
-  commands.push_back(cli::make_predict());
-  commands.push_back(cli::make_evaluate());
-  commands.push_back(cli::make_distill());
-  commands.push_back(cli::make_export());
-  commands.push_back(cli::make_report());
-  commands.push_back(cli::make_inspect());
-  commands.push_back(cli::make_data());
-  commands.push_back(cli::make_bench());
+  const std::vector<std::unique_ptr<cli::Command>> commands = cli::make_commands();
   for (auto& command : commands) {
     CLI::App* sub = app.add_subcommand(command->name(), command->summary());
     sub->footer("Example:\n  " + command->example());
@@ -113,7 +107,7 @@ int run_program(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
+    if (error.get_exit_code() == 0) return print_help(app, error);
     std::string who;
     for (const CLI::App* sub : app.get_subcommands()) who = sub->get_name();
     return complain(who,
@@ -126,6 +120,31 @@ int run_program(int argc, char** argv) {
   for (auto& command : commands)
     if (app.got_subcommand(command->name())) return run(*command);
   return kInputError;
+}
+
+}  // namespace
+
+namespace tributary::cli {
+
+std::vector<std::unique_ptr<Command>> make_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  for (const auto make : {make_demo, make_train, make_adapt, make_predict, make_evaluate, make_distill, make_export,
+                          make_report, make_inspect, make_data, make_bench})
+    commands.push_back(make());
+  return commands;
+}
+
+int run_program(int argc, char** argv) {
+  end_with_parent();
+  signal(SIGXFSZ, SIG_IGN);  // report a full disk quota as a failed write
+  signal(SIGPIPE, SIG_IGN);  // a reader that needs no more output must not end a run
+  const int code = parse_and_run(argc, argv);
+  const int error = output_error();
+  if (code != 0 || error == 0) return code;
+  return complain("",
+                  fmt::format("cannot write to standard output: {}; free some space, or write elsewhere",
+                              std::error_code(error, std::generic_category()).message()),
+                  kWorkError);
 }
 
 }  // namespace tributary::cli

@@ -37,7 +37,7 @@ std::string trusted_text(json sources) {
 std::string run_summary_text(const json& summary) {
   std::string text;
   const auto line = [&text](const char* head, const std::string& facts) {
-    text += fmt::format("{:<13}{}\n", head, facts);
+    text += fmt::format("{:<13}{}\n", head, safe_line(facts));
   };
   const auto pictures = thousands(summary.at("pictures").get<int64_t>());
   const auto done = summary.contains("stopped") ? summary.at("stopped").at("round").get<int64_t>()

@@ -12,10 +12,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iostream>
 #include <map>
 
 #include "tributary/base/error.h"
+#include "tributary/base/print.h"
 #include "tributary/base/process.h"
 #include "tributary/base/threads.h"
 #include "tributary/launch/address.h"
@@ -160,8 +160,8 @@ class Children {
       if (found == running_.end()) continue;
       running_.erase(found);
       if (WIFSIGNALED(status) && !interrupted_ && terminations_ == 0)
-        std::cerr << fmt::format("tributary: rank {} was killed by signal {} ({})\n", rank_of_.at(child),
-                                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+        print_message(fmt::format("tributary: rank {} was killed by signal {} ({})", rank_of_.at(child),
+                                  WTERMSIG(status), strsignal(WTERMSIG(status))));
       record_code(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     }
   }

@@ -4,6 +4,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_text.h"
 
 namespace tributary {
 namespace {
@@ -32,7 +33,7 @@ std::string escaped(const std::string& text) {
 
 // Escapes "<": "</script" would end the script element, and "<!--" would start a comment in it.
 std::string script_safe(const nlohmann::json& data) {
-  const std::string text = data.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
+  const std::string text = json_text(data);
   std::string safe;
   safe.reserve(text.size());
   for (const char letter : text) {

@@ -4,24 +4,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tributary/base/csv.h"
+#include "tributary/base/json_text.h"
+
 namespace tributary {
 namespace {
 
 using nlohmann::json;
 
-// A field with a comma, quote or line break goes in quotes, its quotes doubled (RFC 4180).
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
-
 std::string json_line(const json& object) {
-  return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 // The prediction for one picture.
