@@ -49,6 +49,39 @@ TEST_F(RunFolderTest, IsFinishedAfterFinish) {
   EXPECT_EQ(again.summary().at("accuracy"), 0.5);
 }
 
+TEST_F(RunFolderTest, ASecondStartLeavesAFinishedRunAlone) {
+  RunFolder second(folder_.path(), "seed = 1\n");  // examines the folder before the first one finishes
+  folder_.start();
+  write_file_atomically(folder_.file("model.safetensors"), "model");
+  folder_.finish();
+  folder_ = RunFolder(temp_.path() + "/other", "seed = 1\n");  // releases the lock
+  EXPECT_FALSE(second.finished());
+  second.lock();
+  EXPECT_TRUE(second.finished());
+  EXPECT_THROW(second.start(), std::logic_error);
+  EXPECT_TRUE(std::filesystem::exists(second.file("DONE")));
+  EXPECT_EQ(read_text(second.file("model.safetensors")), "model");
+}
+
+TEST_F(RunFolderTest, ASecondStartOfAnotherRunIsRefused) {
+  RunFolder second(folder_.path(), "seed = 2\n");
+  folder_.start();
+  folder_ = RunFolder(temp_.path() + "/other", "seed = 1\n");
+  EXPECT_THROW(second.lock(), InputError);
+}
+
+TEST_F(RunFolderTest, RefusesLinksInTheFolder) {
+  folder_.start();
+  const test::TempDir elsewhere;
+  for (const char* name : {"checkpoint", "history", "model.safetensors"}) {
+    std::filesystem::create_directory_symlink(elsewhere.path(), folder_.file(name));
+    EXPECT_THROW(RunFolder(folder_.path(), "seed = 1\n"), InputError) << name;
+    EXPECT_THROW(RunFolder(folder_.path(), "seed = 1\n", /*restart=*/true), InputError) << name;
+    std::filesystem::remove(folder_.file(name));
+  }
+  EXPECT_FALSE(RunFolder(folder_.path(), "seed = 1\n").finished());
+}
+
 TEST_F(RunFolderTest, AcceptsFoldersWithLeftoversOfAKilledRun) {
   const test::TempDir killed;
   killed.write(".tributary-999999999-0.tmp", "seed");

@@ -8,6 +8,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_text.h"
 #include "tributary/base/staged_folder.h"
 #include "tributary/base/toml.h"
 
@@ -15,6 +16,11 @@ namespace tributary {
 
 namespace fs = std::filesystem;
 namespace {
+
+// Every file and folder of a run, but for the curves of TensorBoard.
+constexpr const char* kOwnNames[] = {"config.toml",      "metrics.jsonl", "model.safetensors", "unadapted.safetensors",
+                                     "predictions.csv",  "summary.json",  "history",           "report.html",
+                                     "bound.jsonl",      "checkpoint",    "DONE"};
 
 // The lines of the rounds before `round`, without a truncated last line.
 std::string metrics_before(const std::string& path, int64_t round) {
@@ -33,12 +39,17 @@ std::string metrics_before(const std::string& path, int64_t round) {
 
 RunFolder::RunFolder(std::string path, Configuration config, bool restart)
     : path_(std::move(path)), config_(std::move(config)), restart_(restart) {
+  examine();
+}
+
+void RunFolder::examine() {
   std::error_code error;
   if (!fs::exists(path_, error)) {
     require_writable_target(path_);
     return;
   }
   if (!fs::is_directory(path_, error)) input_error("{} is a file; choose a folder for the run with --run", path_);
+  for (const char* own : kOwnNames) refuse_link(file(own));
   if (!fs::exists(file("config.toml"), error)) {
     if (!is_empty_folder(path_))
       input_error("{} contains files that are not a run; choose another folder with --run", path_);
@@ -56,12 +67,14 @@ RunFolder::RunFolder(std::string path, Configuration config, bool restart)
 void RunFolder::lock() {
   make_folder(path_);
   lock_ = std::make_unique<FolderLock>(path_);
+  examine();  // another process may have finished the run, or started another one, since the folder was examined
   remove_leftovers(path_);
   remove_leftovers(file("history"));
 }
 
 void RunFolder::start(int64_t round) {
   if (!lock_) lock();
+  TRIBUTARY_CHECK(!finished_, "{} holds a finished run", path_);
   // Removes the results of an earlier run, which are written at the end.
   std::error_code error;
   for (const char* last : {"DONE", "summary.json", "model.safetensors", "predictions.csv", "bound.jsonl"})
@@ -73,12 +86,12 @@ void RunFolder::start(int64_t round) {
 }
 
 void RunFolder::add_metrics(const nlohmann::json& object) {
-  metrics_ << object.dump() << '\n' << std::flush;
+  metrics_ << json_text(object) << '\n' << std::flush;
   if (!metrics_) work_error("cannot write {}; free some space and run the same command again", file("metrics.jsonl"));
 }
 
 void RunFolder::add_summary(const nlohmann::json& summary) {
-  write_file_atomically(file("summary.json"), summary.dump(2) + "\n");
+  write_file_atomically(file("summary.json"), json_text(summary, 2) + "\n");
 }
 
 void RunFolder::finish() {

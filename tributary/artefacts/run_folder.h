@@ -37,7 +37,7 @@ class RunFolder {
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
-  // Creates and locks the folder.
+  // Creates and locks the folder, and examines it again: finished() may be true now.
   void lock();
   // Writes config.toml and resumes the metrics of an interrupted run at `round`; 0 restarts.
   void start(int64_t round = 0);
@@ -49,6 +49,8 @@ class RunFolder {
   nlohmann::json summary() const;
 
  private:
+  void examine();
+
   std::string path_;
   Configuration config_;
   bool restart_, finished_ = false;

@@ -9,6 +9,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/text.h"
 #include "tributary/data/archive/shard_paths.h"
 #include "tributary/data/digits/packed_file.h"
 #include "tributary/data/image/decode.h"
@@ -88,7 +89,7 @@ PathKind kind_of_path(const std::string& path) {
   if (is_packed_file(path)) return PathKind::kPacked;
 
   std::array<char, 4096> start = {};
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file = open_regular(path);
   if (!file) input_error("{} cannot be opened; check its permissions", path);
   file.read(start.data(), start.size());
   const std::span<const char> bytes(start.data(), static_cast<size_t>(file.gcount()));
@@ -121,6 +122,7 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
 
   Listing listing;
   for (const fs::path& entry : folders) listing.classes.push_back(entry.filename().string());
+  require_utf8(listing.classes, folder);
   if (!expected.empty()) {
     check_classes(folder, "class folder", "class folders", listing.classes, expected);
     listing.classes = expected;

@@ -12,6 +12,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/json_text.h"
 
 namespace tributary {
 namespace {
@@ -147,17 +148,17 @@ void write_known_peaks(const std::string& folder, const KnownPeaks& peaks) {
   if (peaks.empty()) return;
   KnownPeaks all = read_known_peaks(folder);
   for (const auto& [kind, bytes] : peaks) all[kind] = std::max(all[kind], bytes);
-  write_file_atomically(peaks_file(folder), nlohmann::json(all).dump(2) + "\n");
+  write_file_atomically(peaks_file(folder), json_text(nlohmann::json(all), 2) + "\n");
 }
 
 int64_t gpu_peak_of_training(const std::string& memory_file) {
-  std::ifstream file(memory_file);
+  std::ifstream file = open_regular(memory_file);
   const nlohmann::json object = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   return object.is_object() ? object.value("gpu_peak_bytes", int64_t{0}) : 0;
 }
 
 int64_t gpu_peak_of_metrics(const std::string& metrics_file) {
-  std::ifstream file(metrics_file);
+  std::ifstream file = open_regular(metrics_file);
   int64_t peak = 0;
   for (std::string line; std::getline(file, line);) {
     const nlohmann::json round = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
