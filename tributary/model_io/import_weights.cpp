@@ -65,13 +65,14 @@ std::vector<std::string> class_names(const ImportOptions& options, int64_t count
                 options.classes, names.size(), file, count);
   const std::set<std::string> different(names.begin(), names.end());
   if (different.size() != names.size()) input_error("{} has duplicate class names", options.classes);
+  require_utf8(names, options.classes);
   return names;
 }
 
 std::string name_of_source(const std::string& path) {
   const std::filesystem::path given = std::filesystem::path(path).lexically_normal();
-  if (!given.has_filename()) return given.parent_path().filename().string();
-  return is_triplet(path) ? given.filename().string() : given.stem().string();
+  if (!given.has_filename()) return utf8_text(given.parent_path().filename().string());
+  return utf8_text((is_triplet(path) ? given.filename() : given.stem()).string());
 }
 
 // Fills options that the user did not give from the metadata of a safetensors file.
@@ -184,7 +185,7 @@ void declare(OptionTable& table, ImportOptions& options) {
             "text file with class names, one per line, for weights that come without")
       .metavar("FILE");
   table.flag(section, "ignore_extra", &options.ignore_extra, "ignore tensors that the network does not have");
-  table.flag(section, "trust", &options.trust, "load TorchScript files, which can run code").transient();
+  table.flag(section, "trust", &options.trust, "load TorchScript files, which can run code").transient().flag_only();
   table.text(section, "last_layer", &options.last_layer,
              "last linear layer of a TorchScript module without the methods features and classify");
 }
@@ -206,7 +207,8 @@ void apply_preprocessing(const ImportOptions& options, const Architecture& netwo
   if (!options.mean.empty()) info.normalisation.mean = three_numbers(options.mean, "--mean");
   if (!options.deviation.empty()) info.normalisation.deviation = three_numbers(options.deviation, "--std");
   for (const double value : info.normalisation.deviation)
-    if (!(value > 0)) input_error("--std {}: every channel needs a positive one", options.deviation);
+    if (!(value >= kSmallestDeviation))
+      input_error("--std {}: every channel needs at least {:g}", options.deviation, kSmallestDeviation);
   info.first_stride = options.stride == StrideChoice::kIn1x1 ? FirstStride::kIn1x1 : FirstStride::kIn3x3;
   info.bottleneck_dropout = network.bottleneck_dropout;
 }
@@ -265,6 +267,17 @@ Tensor tensor_of(const TensorEntry& entry, const std::string& file) {
   return value;
 }
 
+void require_usable(SourceModel& source, const std::string& file) {
+  for (const NamedTensor& tensor : source.state()) {
+    if (tensor.name.ends_with("running_var") && tensor.value.numel() > 0 && tensor.value.min().item<double>() < 0)
+      input_error("{}: tensor {} has a negative variance; the file is damaged", file, tensor.name);
+    if (tensor.name.ends_with("weight_v") && !(tensor.value.flatten(1).norm(2, 1) > 0).all().item<bool>())
+      input_error("{}: tensor {} has a row of zeros, which weight normalisation divides by; the file is damaged", file,
+                  tensor.name);
+  }
+  source.set_file(file);
+}
+
 namespace {
 
 // Copies the tensors of `weights` into those of `state` whose names start with `part`. `state` is the model's state in
@@ -309,6 +322,7 @@ SourceModel import_source(const std::string& path, const ImportOptions& options)
   NamedTensors state = source.state();
   fill(weights, path, state, "");
   source.restore(state);
+  require_usable(source, path);
   return source;
 }
 
@@ -324,6 +338,8 @@ void import_backbone(const WeightFile& weights, const std::string& path, SourceM
   NamedTensors mine = model.state();
   for (size_t i = 0; i < mine.size() && mine[i].name.starts_with("backbone."); ++i) mine[i].value = state[i].value;
   model.restore(mine);
+  require_usable(model, path);
+  model.set_file({});  // the rest of the model is not from that file
 }
 
 SourceModel import_script(const std::string& path, const ImportOptions& options) {
@@ -340,7 +356,9 @@ SourceModel import_script(const std::string& path, const ImportOptions& options)
                                                info.preprocessing.size);
   info.feature_width = body->feature_width();
   info.classes = class_names(options, body->classes(), path);
-  return SourceModel(info, std::move(body));
+  SourceModel source(info, std::move(body));
+  source.set_file(path);
+  return source;
 }
 
 }  // namespace tributary

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
+#include "tributary/base/json_text.h"
 #include "tributary/io/safetensors.h"
 #include "tributary/model/scripted_source.h"
 
@@ -73,7 +74,9 @@ SourceModel assemble_script(const SafetensorsFile& file, const ModelInfo& info, 
   if (body->feature_width() != info.feature_width || body->classes() != static_cast<int64_t>(info.classes.size()))
     input_error("{}: the TorchScript of {} does not match its description; the file is damaged", file.name(),
                 info.name);
-  return SourceModel(info, std::move(body));
+  SourceModel source(info, std::move(body));
+  source.set_file(file.name());
+  return source;
 }
 
 SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const std::string& prefix, bool trust) {
@@ -91,6 +94,7 @@ SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const s
     tensor.value = value;
   }
   source.restore(state);
+  require_usable(source, file.name());
   return source;
 }
 
@@ -123,6 +127,9 @@ Ensemble assemble_mixture(const SafetensorsFile& file, bool trust) {
     if (ensemble.mixture.weights.sizes() != torch::IntArrayRef({ensemble.size()}))
       input_error("{}: the number of mixture weights is not that of its {} sources; the file is damaged", file.name(),
                   ensemble.size());
+    constexpr double kLargestWeight = 1e6;
+    if (ensemble.mixture.weights.abs().max().item<double>() > kLargestWeight)
+      input_error("{}: a mixture weight is beyond {:g}; the file is damaged", file.name(), kLargestWeight);
   } else if (ensemble.mixture.rule == Combination::kWeightedLogits ||
              ensemble.mixture.rule == Combination::kWeightedProbabilities) {
     input_error("{}: the mixture's weights are missing; the file is damaged", file.name());
@@ -149,7 +156,7 @@ void save_ensemble(const std::string& path, const Ensemble& ensemble) {
   write_safetensors(path, out.entries,
                     {{"format", kFormat},
                      {"kind", "mixture"},
-                     {"sources", infos.dump()},
+                     {"sources", json_text(infos)},
                      {"rule", name_of_rule(ensemble.mixture.rule)}});
 }
 
