@@ -226,9 +226,9 @@ class LearnedAdaptation {
   }
 
   void restore(const Checkpoint& from) {
-    event_.round = from.integer("round");
+    event_.round = from.integer("round", 1, schedule_.rounds);
     event_.pictures = from.integer("pictures");
-    watch_ = Stopwatch(from.facts.value("seconds", 0.0));
+    watch_ = Stopwatch(from.number("seconds", 0));
     from.restore("", ensemble_.state());
     for (const auto& task : tasks_) task->restore(from, event_.round);
   }
