@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tributary/artefacts/run_summary.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/json_text.h"
@@ -30,7 +31,9 @@ std::string metrics_before(const std::string& path, int64_t round) {
   std::string kept;
   for (std::string line; std::getline(lines, line);) {
     const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (object.is_object() && object.value("round", round) < round) kept += line + "\n";
+    const auto found = object.is_object() ? object.find("round") : object.end();
+    if (object.is_object() && found != object.end() && found->is_number_integer() && found->get<int64_t>() < round)
+      kept += line + "\n";
   }
   return kept;
 }
@@ -85,7 +88,12 @@ void RunFolder::start(int64_t round) {
   if (!metrics_) work_error("cannot write {}; check the folder and the disk", file("metrics.jsonl"));
 }
 
+void RunFolder::require_there() const {
+  if (lock_ && !lock_->holds(path_)) work_error("{} was removed or replaced during the run; start the run again", path_);
+}
+
 void RunFolder::add_metrics(const nlohmann::json& object) {
+  require_there();
   metrics_ << json_text(object) << '\n' << std::flush;
   if (!metrics_) work_error("cannot write {}; free some space and run the same command again", file("metrics.jsonl"));
 }
@@ -95,13 +103,16 @@ void RunFolder::add_summary(const nlohmann::json& summary) {
 }
 
 void RunFolder::finish() {
+  require_there();
   write_file_atomically(file("DONE"), "");
   finished_ = true;
 }
 
 nlohmann::json RunFolder::summary() const {
   try {
-    return nlohmann::json::parse(read_text(file("summary.json")));
+    nlohmann::json summary = nlohmann::json::parse(read_text(file("summary.json")));
+    if (finished_) run_summary_text(summary);  // checks every value that is shown
+    return summary;
   } catch (const nlohmann::json::exception&) {
     input_error("{} is damaged; remove {} and run again", file("summary.json"), path_);
   }

@@ -45,6 +45,8 @@ class RunFolder {
   void add_summary(const nlohmann::json& summary);
   // Marks the run as finished.
   void finish();
+  // Throws a WorkError if the folder was removed or replaced since it was locked.
+  void require_there() const;
   // The summary of a finished run.
   nlohmann::json summary() const;
 

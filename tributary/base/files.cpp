@@ -233,6 +233,8 @@ void refuse_link(const std::string& path) {
   std::error_code error;
   if (fs::is_symlink(path, error))
     input_error("{} is a link, and a run writes and deletes files in its own folder only; remove the link", path);
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error) && !fs::is_directory(path, error))
+    input_error("{} is a device or a pipe; remove it", path);
 }
 
 void remove_own_files(const std::string& folder, const std::function<bool(const std::string&)>& is_own) {

@@ -183,7 +183,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   CheckpointFolder checkpointer(folder.file("checkpoint"),
                                 {options_.checkpoints.every, options_.checkpoints.restart && micro_batch == 0});
   checkpointer.clean();
-  const int64_t round = resume(checkpointer, all, state);
+  const int64_t round = resume(folder, checkpointer, all, state);
   if (round > 0) {
     const RunShape shape{data_.target.size(), ensemble.size(), static_cast<int64_t>(ensemble.classes().size()), round};
     record.require_fit(shape);
@@ -195,6 +195,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   method->adapt(ensemble, data_.target, all, session_.checkpointer(&checkpointer, options_.checkpoints));
   listener_.on_trained();
 
+  folder.require_there();
   if (!kept.is_last()) kept.hand_back(ensemble);
   save_ensemble(folder.file("model.safetensors"), ensemble);
   const PredictedLabels predictions =
@@ -227,10 +228,12 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
 
 // Restores the observers from the latest checkpoint and adds their state to every new one. Returns the round in which
 // the run resumes, 0 if it starts.
-int64_t AdaptationRun::resume(CheckpointFolder& checkpointer, Observers& observers, const ObserverState& state) const {
+int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpointer, Observers& observers,
+                              const ObserverState& state) const {
   const int64_t pictures = data_.target.size();
   const std::string digest = fmt::format("{:016x}", data_.target.digest);
-  checkpointer.on_save([&state, pictures, digest](Checkpoint& checkpoint) {
+  checkpointer.on_save([&state, pictures, digest, &folder](Checkpoint& checkpoint) {
+    folder.require_there();  // saving would create it again, without its other files
     checkpoint.facts["target_pictures"] = pictures;
     checkpoint.facts["target_digest"] = digest;
     state.add_to(checkpoint);
