@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <span>
 #include <system_error>
 
@@ -37,21 +38,20 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-// Adds the pictures in `folder` and its subfolders. Follows links to folders, except for cycles.
-void add_pictures(const fs::path& folder, int64_t label, std::vector<fs::path>& open_folders,
+// Adds the pictures in `folder` and its subfolders. Follows links to folders, but visits each folder once: a few links
+// can make a tree of millions of paths.
+void add_pictures(const fs::path& folder, int64_t label, std::set<std::string>& visited,
                   std::vector<ListedPicture>& pictures) {
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);
-  if (error || std::find(open_folders.begin(), open_folders.end(), real) != open_folders.end()) return;
-  open_folders.push_back(real);
+  if (error || !visited.insert(real.string()).second) return;
   for (const fs::path& entry : sorted_entries(folder)) {
     if (is_folder(entry)) {
-      add_pictures(entry, label, open_folders, pictures);
+      add_pictures(entry, label, visited, pictures);
     } else if (looks_like_picture_name(entry.string()) && is_regular_file_at(entry)) {
       pictures.push_back({entry.string(), entry.string(), label});
     }
   }
-  open_folders.pop_back();
 }
 
 std::string count_of(size_t count, const char* one, const char* many) {
@@ -102,8 +102,8 @@ PathKind kind_of_path(const std::string& path) {
 
 Listing list_folder(const std::string& folder) {
   Listing listing;
-  std::vector<fs::path> open_folders;
-  add_pictures(folder, -1, open_folders, listing.pictures);
+  std::set<std::string> visited;
+  add_pictures(folder, -1, visited, listing.pictures);
   if (listing.pictures.empty())
     input_error("{} holds no pictures (.jpg, .jpeg, .png or .webp); name a folder that does", folder);
   return listing;
@@ -127,11 +127,11 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
     check_classes(folder, "class folder", "class folders", listing.classes, expected);
     listing.classes = expected;
   }
+  std::set<std::string> visited = {fs::weakly_canonical(folder).string()};  // as without labels
   for (const fs::path& entry : folders) {
     const auto found = std::find(listing.classes.begin(), listing.classes.end(), entry.filename().string());
     const size_t before = listing.pictures.size();
-    std::vector<fs::path> open_folders;
-    add_pictures(entry, found - listing.classes.begin(), open_folders, listing.pictures);
+    add_pictures(entry, found - listing.classes.begin(), visited, listing.pictures);
     if (expected.empty() && listing.pictures.size() == before)
       input_error("class folder {} holds no pictures (.jpg, .jpeg, .png or .webp); add some or remove it",
                   entry.string());
