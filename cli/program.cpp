@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/memory.h"
 #include "tributary/base/message.h"
 #include "tributary/base/print.h"
 #include "tributary/base/process.h"
@@ -37,6 +38,7 @@ int fail(const cli::Command& command, const std::string& what, int code) {
 
 int run(cli::Command& command) {
   try {
+    require_limits();
     command.run();
     return 0;
   } catch (const ExitWith& others) {
@@ -54,6 +56,8 @@ int run(cli::Command& command) {
   } catch (const std::bad_alloc&) {
     return fail(command, "out of memory; use fewer or smaller pictures", kMemoryError);
   } catch (const std::exception& error) {
+    if (is_out_of_memory(error))
+      return fail(command, "out of memory; use fewer or smaller pictures, or a smaller --batch", kMemoryError);
     if (is_out_of_gpu_memory(error))
       return fail(command, "out of GPU memory; use a smaller --batch, or free memory of other programs", kMemoryError);
     return fail(command, first_line(error.what()), kWorkError);
