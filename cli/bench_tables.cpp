@@ -172,6 +172,15 @@ std::vector<TableRow> ablation_rows(const Benchmark& benchmark, const BenchTable
   return rows;
 }
 
+// Finds mistakes before hours of source training.
+void require_adapt_option(std::string name, const std::string& value, const std::string& where) {
+  CLI::App app;
+  const std::unique_ptr<Command> adapt = make_adapt();
+  adapt->declare(app);
+  std::replace(name.begin(), name.end(), '-', '_');
+  adapt->options().require_settable(name, value, where);
+}
+
 // One row per value of "lambda_alpha=0.5,0.7".
 std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const BenchTableOptions& options) {
   const std::string& sweep = options.sweep;
@@ -182,10 +191,12 @@ std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const BenchTableOpt
   const std::string title = flag;
   std::replace(flag.begin(), flag.end(), '_', '-');
   std::vector<TableRow> rows;
-  for (const std::string& value : split(sweep.substr(equals + 1)))
+  for (const std::string& value : split(sweep.substr(equals + 1))) {
+    require_adapt_option(title, value, "--sweep " + printable(sweep));
     rows.push_back(changed(
         own_row(benchmark, options), title + " = " + value, "-" + flag + "-" + value, {"--" + flag, value},
         title == "lambda_alpha" ? paper_of(benchmark, benchmark.sensitivity, value) : std::map<std::string, double>{}));
+  }
   return rows;
 }
 
@@ -198,6 +209,7 @@ std::vector<std::string> flags_of(const std::string& set) {
       input_error("--set {}: write OPTION=VALUE,OPTION=VALUE,…, as in bait_rate=1e-4", printable(word));
     std::string name = word.substr(0, equals);
     const std::string value = word.substr(equals + 1);
+    require_adapt_option(name, value, "--set " + printable(word));
     std::replace(name.begin(), name.end(), '_', '-');
     if (value == "true" || value == "false")
       flags.push_back((value == "true" ? "--" : "--no-") + name);

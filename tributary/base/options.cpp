@@ -238,6 +238,20 @@ std::optional<std::string> OptionTable::given(std::string_view key) const {
   return option.toml_value ? std::optional(plain_of(*option.toml_value)) : std::nullopt;
 }
 
+void OptionTable::require_settable(const std::string& name, const std::string& value, const std::string& where) const {
+  std::vector<std::string> known;
+  for (const Option& option : options_) {
+    known.push_back(option.key);
+    if (!option.is_called(name)) continue;
+    if (option.is_flag_only) input_error("{}: {} is a flag of its own and cannot be set here", where, name);
+    Option given = option;
+    given.flag_texts = {value};
+    checked_flag(given);
+    return;
+  }
+  input_error("{}: there is no option {}{}", where, printable(name), suggestion(name, known));
+}
+
 std::vector<std::string> OptionTable::sections() const {
   std::vector<std::string> names;
   for (const Option& option : options_)

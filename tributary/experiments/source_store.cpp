@@ -99,7 +99,7 @@ std::vector<std::string> sources_of_run(const fs::path& run) {
   const nlohmann::json summary = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!summary.is_object() || !summary.contains("sources")) return files;
   for (const nlohmann::json& source : summary.at("sources"))
-    if (source.contains("file")) files.push_back(source.at("file"));
+    if (source.contains("file") && source.at("file").is_string()) files.push_back(source.at("file"));
   return files;
 }
 
