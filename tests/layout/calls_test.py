@@ -1,4 +1,5 @@
-"""Calls that only one file may make, so that no other can forget what that file takes care of."""
+"""Calls that only one file may make, so that no other can forget what that file takes care of; checksums of packages."""
+import json
 import re
 import unittest
 from pathlib import Path
@@ -8,13 +9,13 @@ ROOT = Path(__file__).resolve().parents[2]
 # What the call would forget, the call, and the files that may make it.
 RULES = [
     ("text for the terminal goes through base/print.h, which shows control characters as ?",
-     r"std::cout|std::clog|std::cerr\s*<<|(?<!n)printf\(|\bf?puts\(|STDOUT_FILENO\s*,", {"tributary/base/print.cpp"}),
+     r"std::cout|std::clog|std::cerr\s*<<|(?<!n)printf\(|\bf?puts\(|STDOUT_FILENO\s*,", {"tributary/base/print.cpp", "cli/start.cpp"}),
     ("JSON is written by json_text, which does not throw on text that is not UTF-8",
      r"\.dump\(", {"tributary/base/json_text.cpp"}),
     ("files are opened by read_file, read_text or open_regular, which refuse FIFOs and devices",
      r"ifstream\s+\w+[({]|ifstream[({]|fopen\([^)]*\"r|O_RDONLY(?!.*(?:O_DIRECTORY|O_NONBLOCK))",
      {"tributary/base/files.cpp", "tributary/base/files.h", "tributary/base/memory.cpp",
-      "tributary/base/process.cpp", "tributary/launch/launcher.cpp"}),  # the last three read /proc and /sys
+      "tributary/base/process.cpp", "tributary/base/threads.cpp", "tributary/launch/launcher.cpp"}),  # /proc and /sys
     ("remove_own_files and remove_folder never follow a link", r"remove_all\(", set()),
 ]
 
@@ -27,6 +28,17 @@ def violations(path, text):
         found += [f"{path}:{number}: {reason}" for reason, call, allowed in RULES
                   if re.search(call, code) and path not in allowed]
     return found
+
+
+class Packages(unittest.TestCase):
+    def test_node_packages_have_checksums(self):
+        for folder in ("node", "web"):
+            lock = json.loads((ROOT / "tests" / folder / "package-lock.json").read_text(encoding="utf-8"))
+            wanted = json.loads((ROOT / "tests" / folder / "package.json").read_text(encoding="utf-8"))
+            for name, version in {**wanted.get("dependencies", {}), **wanted.get("devDependencies", {})}.items():
+                self.assertEqual(lock["packages"][f"node_modules/{name}"]["version"], version)
+            for name, package in lock["packages"].items():
+                self.assertTrue(name == "" or package["integrity"].startswith("sha512-"), name)
 
 
 class Calls(unittest.TestCase):

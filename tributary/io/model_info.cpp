@@ -30,7 +30,7 @@ void check(const ModelInfo& info) {
   for (int c = 0; c < 3; ++c)
     if (!(std::abs(info.normalisation.mean[c]) <= kLargestMean) || !std::isfinite(info.normalisation.deviation[c]) ||
         !(info.normalisation.deviation[c] >= kSmallestDeviation))
-      throw std::runtime_error(fmt::format("a mean beyond {:g} or a deviation below {:g}", kLargestMean,
+      throw std::runtime_error(fmt::format("normalisation by a mean beyond {:g} or a deviation below {:g}", kLargestMean,
                                            kSmallestDeviation));
 }
 
