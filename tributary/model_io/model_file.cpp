@@ -84,6 +84,11 @@ SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const s
   if (!info.bottleneck && info.feature_width != make_backbone(info.architecture, info.first_stride, {}).width)
     input_error("{}: {} does not have {} features; the file is damaged", file.name(), info.architecture,
                 info.feature_width);
+  try {
+    require_preprocessing(architecture(info.architecture), info.preprocessing);
+  } catch (const InputError& error) {
+    input_error("{}: {}", file.name(), error.what());
+  }
   SourceModel source(info, Init());
   NamedTensors state = source.state();
   for (NamedTensor& tensor : state) {
