@@ -67,7 +67,9 @@ class Distill : public Command {
     data_.declare(table_);
     tributary::declare(table_, options_.checkpoints);
     session_.declare(table_);
-    table_.flag("model", "trust", &options_.import.trust, "load TorchScript files, which can run code").transient().flag_only();
+    table_.flag("model", "trust", &options_.import.trust, "load TorchScript files, which can run code")
+        .transient()
+        .flag_only();
     table_.help_group("Input and output", {"target", "test", "root", "out", "name", "config", "json"});
     table_.help_group("Student", {"architecture", "init", "labels", "temperature"});
     table_.help_group("Training", {"epochs", "batch", "rate", "backbone_factor", "seed"});

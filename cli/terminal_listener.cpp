@@ -21,7 +21,8 @@ void TerminalListener::on_resume(int64_t round) {
 
 void TerminalListener::on_memory_retry(int64_t micro_batch) {
   progress_.finish();
-  print_message(fmt::format("tributary {}: out of GPU memory; retrying with micro-batches of {}", command_, micro_batch));
+  print_message(
+      fmt::format("tributary {}: out of GPU memory; retrying with micro-batches of {}", command_, micro_batch));
 }
 
 void TerminalListener::on_warning(const std::string& message) {

@@ -89,7 +89,8 @@ void RunFolder::start(int64_t round) {
 }
 
 void RunFolder::require_there() const {
-  if (lock_ && !lock_->holds(path_)) work_error("{} was removed or replaced during the run; start the run again", path_);
+  if (lock_ && !lock_->holds(path_))
+    work_error("{} was removed or replaced during the run; start the run again", path_);
 }
 
 void RunFolder::add_metrics(const nlohmann::json& object) {

@@ -72,8 +72,8 @@ void remove_leftovers(const std::string& folder);
 // Removes a folder and its contents, if it exists.
 void remove_folder(const std::string& path);
 
-// Throws an InputError if `path` is a symbolic link, a device or a pipe. Runs write and delete files in their own folders
-// only, and wait for nobody.
+// Throws an InputError if `path` is a symbolic link, a device or a pipe. Runs write and delete files in their own
+// folders only, and wait for nobody.
 void refuse_link(const std::string& path);
 
 // Removes the files of a folder whose names `is_own` accepts, and then the folder if it is empty. Never follows a link.

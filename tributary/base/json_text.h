@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// Never throws on a text: bytes that are not UTF-8 become U+FFFD. Control characters are escaped, those beyond ASCII too.
-// `indent` as in nlohmann's dump(); -1 writes one line.
+// Never throws on a text: bytes that are not UTF-8 become U+FFFD. Control characters are escaped, also those beyond
+// ASCII. `indent` as in nlohmann's dump(); -1 writes one line.
 std::string json_text(const nlohmann::json& value, int indent = -1);
 
 }  // namespace tributary

@@ -75,8 +75,8 @@ void require_limits() {
   }
   rlimit space{};
   if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < kAddressSpace)
-    input_error("this process may use only {} MiB of address space; allow at least {} (ulimit -v)", space.rlim_cur >> 20,
-                kAddressSpace >> 20);
+    input_error("this process may use only {} MiB of address space; allow at least {} (ulimit -v)",
+                space.rlim_cur >> 20, kAddressSpace >> 20);
 }
 
 void require_memory_for_processes(int64_t processes) {

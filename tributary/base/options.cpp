@@ -185,7 +185,8 @@ void OptionTable::read_toml_text(std::string_view text, const std::string& name)
       if (!option.is_called(key)) continue;
       if (option.section != section) input_error("{} is not an option; did you mean {}?", place, known.back());
       if (option.is_flag_only)
-        input_error("{} cannot be set in a file; remove it, and give the flag {} if you mean it", place, flag_of(option));
+        input_error("{} cannot be set in a file; remove it, and give the flag {} if you mean it", place,
+                    flag_of(option));
       if (option.toml_value) input_error("{} and its old name are both given; keep {}", place, known.back());
       const std::optional<OptionValue> value = value_of_node(option, node);
       if (!value || !option.accepts(*value)) refuse(option, place + " =", text_of_node(node));

@@ -135,8 +135,8 @@ class OptionTable {
   // ", ".
   std::optional<std::string> given(std::string_view key) const;
 
-  // Throws an InputError, which starts with `where`, unless the option `name` exists and accepts the value. Options that
-  // are flags only are refused.
+  // Throws an InputError, which starts with `where`, unless the option `name` exists and accepts the value. Options
+  // that are flags only are refused.
   void require_settable(const std::string& name, const std::string& value, const std::string& where) const;
 
   // Every option that is not transient with its current value, grouped by section in the order of declaration. Numbers

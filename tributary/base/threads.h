@@ -10,8 +10,8 @@
 
 namespace tributary {
 
-// The number of CPUs that this process may use, at least 1: those of its affinity mask, and no more than the quota of its
-// cgroup (cpu.max) allows to run at a time.
+// The number of CPUs that this process may use, at least 1: those of its affinity mask, and no more than the quota of
+// its cgroup (cpu.max) allows to run at a time.
 int hardware_threads();
 int usable_cpus();  // the same, asked anew
 

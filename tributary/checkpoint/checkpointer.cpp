@@ -138,7 +138,7 @@ FileCheckpoints::FileCheckpoints(const std::string& file, const Configuration& c
   folder_.on_save([text = config.text](Checkpoint& checkpoint) { checkpoint.facts["config"] = text; });
   const Checkpoint* const resume_from = folder_.resume_point();
   if (!resume_from) return;
-  const nlohmann::json& there = resume_from->facts.contains("config") ? resume_from->facts["config"] : nlohmann::json("");
+  const nlohmann::json there = resume_from->facts.value("config", nlohmann::json(""));
   require_in_checkpoint(there.is_string(), "config");
   const auto lines = differences(there.get<std::string>(), config);
   if (!lines.empty())

@@ -30,8 +30,8 @@ void check(const ModelInfo& info) {
   for (int c = 0; c < 3; ++c)
     if (!(std::abs(info.normalisation.mean[c]) <= kLargestMean) || !std::isfinite(info.normalisation.deviation[c]) ||
         !(info.normalisation.deviation[c] >= kSmallestDeviation))
-      throw std::runtime_error(fmt::format("normalisation by a mean beyond {:g} or a deviation below {:g}", kLargestMean,
-                                           kSmallestDeviation));
+      throw std::runtime_error(fmt::format("normalisation by a mean beyond {:g} or a deviation below {:g}",
+                                           kLargestMean, kSmallestDeviation));
 }
 
 // Parses one of two names; a missing key means the first, for older files.

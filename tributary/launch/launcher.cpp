@@ -52,7 +52,8 @@ class StringArray {
 // 128 random bits in hexadecimal.
 std::string new_secret() {
   std::array<uint64_t, 2> bits{};
-  if (getrandom(bits.data(), sizeof bits, 0) != sizeof bits) work_error("cannot draw a secret: {}", std::strerror(errno));
+  if (getrandom(bits.data(), sizeof bits, 0) != sizeof bits)
+    work_error("cannot draw a secret: {}", std::strerror(errno));
   return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
 }
 

@@ -55,7 +55,8 @@ std::string script_safe(const nlohmann::json& data) {
 }  // namespace
 
 std::string report_page(const nlohmann::json& data) {
-  return filled(report_template(), {{"@TITLE@", escaped(utf8_text(data.at("name").get<std::string>()))}, {"@DATA@", script_safe(data)}});
+  const std::string name = utf8_text(data.at("name").get<std::string>());
+  return filled(report_template(), {{"@TITLE@", escaped(name)}, {"@DATA@", script_safe(data)}});
 }
 
 nlohmann::json write_report(const ReportSubject& subject, const ReportOptions& options, const std::string& path) {
