@@ -1,4 +1,3 @@
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
@@ -6,6 +5,9 @@
 #include "tributary/artefacts/run_summary.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/print.h"
+#include "tributary/base/text.h"
 #include "tributary/methods/method_choice.h"
 #include "tributary/run/adaptation_run.h"
 #include "tributary/run/models.h"
@@ -86,19 +88,19 @@ class Adapt : public Command {
     const std::optional<AdaptationRunResult> result = adaptation.run();
     if (!result) return;
     if (result->already_finished)
-      std::cerr << fmt::format("tributary adapt: {} is already finished; run it again with --restart\n",
-                               options_.folder);
+      print_message(
+          fmt::format("tributary adapt: {} is already finished; run it again with --restart", options_.folder));
     show(result->summary);
   }
 
  private:
   void show(const nlohmann::json& summary) const {
     if (common_.json) {
-      std::cout << summary.dump(2) << '\n';
+      print(json_text(summary, 2) + "\n");
       return;
     }
-    std::cout << run_summary_text(summary);
-    if (options_.outputs.page) std::cout << fmt::format("report       {}/report.html\n", options_.folder);
+    print(run_summary_text(summary));
+    if (options_.outputs.page) print(fmt::format("report       {}/report.html\n", safe_line(options_.folder)));
   }
 
   CommonOptions common_;

@@ -1,11 +1,12 @@
 #include <cstdlib>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/bench_tables.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/print.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/experiments/speed.h"
@@ -77,7 +78,7 @@ class Bench : public Command {
     }
     const nlohmann::json result = measure_speed(options_, device, static_cast<int>(common_.threads));
     if (common_.json) {
-      std::cout << result.dump(2) << '\n';
+      print(json_text(result, 2) + "\n");
       return;
     }
     show(result);
@@ -85,9 +86,9 @@ class Bench : public Command {
 
  private:
   static void show(const nlohmann::json& result) {
-    std::cout << fmt::format("{} x {}, batch {}, {} on {}\n\n", result.at("sources").get<int64_t>(),
-                             result.at("architecture").get<std::string>(), result.at("batch").get<int64_t>(),
-                             result.at("precision").get<std::string>(), result.at("device").get<std::string>());
+    print(fmt::format("{} x {}, batch {}, {} on {}\n\n", result.at("sources").get<int64_t>(),
+                      result.at("architecture").get<std::string>(), result.at("batch").get<int64_t>(),
+                      result.at("precision").get<std::string>(), result.at("device").get<std::string>()));
     Table table({{"work"}, {"pictures/s", Align::kRight}, {"bound", Align::kRight}, {"share", Align::kRight}, {"by"}});
     for (const auto& [key, title, by] :
          {std::tuple("decode", "decoding JPEGs", "libjpeg-turbo alone"),
@@ -101,17 +102,16 @@ class Bench : public Command {
     }
     const nlohmann::json& phases = result.at("phases");
     const auto share = [&](const char* phase) { return percent(phases.at(phase).get<double>()); };
-    std::cout << table.to_text()
-              << fmt::format(
-                     "\na short adaptation: {} % training, {} % evaluation, {} % domain weights, {} % labels\nmemory: "
-                     "{:.1f} GiB",
-                     share("training"), share("evaluation"), share("weights"), share("labels"),
-                     result.at("memory").at("host_gib").get<double>());
+    print(table.to_text());
+    print(fmt::format(
+        "\na short adaptation: {} % training, {} % evaluation, {} % domain weights, {} % labels\nmemory: {:.1f} GiB",
+        share("training"), share("evaluation"), share("weights"), share("labels"),
+        result.at("memory").at("host_gib").get<double>()));
     if (result.at("memory").contains("gpu_gib"))
-      std::cout << fmt::format(", {:.1f} GiB on the GPU", result.at("memory").at("gpu_gib").get<double>());
-    std::cout << fmt::format("\nthis device: {:.2f} TFLOP/s in a matrix product, {:.0f} GB/s in a copy\n",
-                             result.at("peak").at("teraflops").get<double>(),
-                             result.at("peak").at("gigabytes_per_second").get<double>());
+      print(fmt::format(", {:.1f} GiB on the GPU", result.at("memory").at("gpu_gib").get<double>()));
+    print(fmt::format("\nthis device: {:.2f} TFLOP/s in a matrix product, {:.0f} GB/s in a copy\n",
+                      result.at("peak").at("teraflops").get<double>(),
+                      result.at("peak").at("gigabytes_per_second").get<double>()));
   }
 
   CommonOptions common_;

@@ -11,7 +11,9 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/json_text.h"
 #include "tributary/base/option_values.h"
+#include "tributary/base/print.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/benchmarks/catalogue.h"
@@ -174,6 +176,15 @@ std::vector<TableRow> ablation_rows(const Benchmark& benchmark, const BenchTable
   return rows;
 }
 
+// Finds mistakes before hours of source training.
+void require_adapt_option(std::string name, const std::string& value, const std::string& where) {
+  CLI::App app;
+  const std::unique_ptr<Command> adapt = make_adapt();
+  adapt->declare(app);
+  std::replace(name.begin(), name.end(), '-', '_');
+  adapt->options().require_settable(name, value, where);
+}
+
 // One row per value of "lambda_alpha=0.5,0.7".
 std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const BenchTableOptions& options) {
   const std::string& sweep = options.sweep;
@@ -184,10 +195,12 @@ std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const BenchTableOpt
   const std::string title = flag;
   std::replace(flag.begin(), flag.end(), '_', '-');
   std::vector<TableRow> rows;
-  for (const std::string& value : split(sweep.substr(equals + 1)))
+  for (const std::string& value : split(sweep.substr(equals + 1))) {
+    require_adapt_option(title, value, "--sweep " + printable(sweep));
     rows.push_back(changed(
         own_row(benchmark, options), title + " = " + value, "-" + flag + "-" + value, {"--" + flag, value},
         title == "lambda_alpha" ? paper_of(benchmark, benchmark.sensitivity, value) : std::map<std::string, double>{}));
+  }
   return rows;
 }
 
@@ -202,8 +215,9 @@ void set_options(const std::string& set, std::vector<TableRow>& rows) {
       input_error("--set {}: write OPTION=VALUE,OPTION=VALUE,…, as in bait_rate=1e-4", printable(word));
     std::string key = word.substr(0, equals);
     std::replace(key.begin(), key.end(), '-', '_');
-    const std::vector<std::string> users = methods.users_of(key);
     const std::string value = word.substr(equals + 1), name = flag_of_key(key).substr(2);
+    require_adapt_option(key, value, "--set " + printable(word));
+    const std::vector<std::string> users = methods.users_of(key);
     std::vector<std::string> flags = {"--" + name, value};
     if (value == "true" || value == "false") flags = {(value == "true" ? "--" : "--no-") + name};
     bool used = false;
@@ -310,9 +324,10 @@ std::string notes_text(const TableTask& task, const TableResult& result) {
 
 void show(const TableTask& task, const TableResult& result, bool markdown) {
   for (const auto& [title, figure] : titled_tables(task))
-    std::cout << title << "\n\n" << table_text(task, result, figure, markdown) << '\n';
-  if (const std::string notes = notes_text(task, result); !notes.empty()) std::cout << notes << '\n';
-  std::cout << fmt::format("{}; {}/table.md, table.csv, table.json, report.html\n", duration(result.seconds), task.out);
+    print(fmt::format("{}\n\n{}\n", title, table_text(task, result, figure, markdown)));
+  if (const std::string notes = notes_text(task, result); !notes.empty()) print(notes + "\n");
+  print(fmt::format("{}; {}/table.md, table.csv, table.json, report.html\n", duration(result.seconds),
+                    safe_line(task.out)));
 }
 
 // One line that says which sources exist already.
@@ -417,12 +432,12 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
   write_file_atomically(out + "/table.md",
                         table_text(task, result, TableFigure::kLast, true) + (notes.empty() ? "" : "\n" + notes));
   write_file_atomically(out + "/table.csv", table_csv(task, result));
-  write_file_atomically(out + "/table.json", table_json(task, result).dump(2) + "\n");
+  write_file_atomically(out + "/table.json", json_text(table_json(task, result), 2) + "\n");
   write_file_atomically(out + "/report.html",
                         report_page(table_page(task, result, chosen.title.empty() ? name : chosen.title, own_command(),
                                                titled_tables(task))));
   if (common.json)
-    std::cout << table_json(task, result).dump(2) << '\n';
+    print(json_text(table_json(task, result), 2) + "\n");
   else
     show(task, result, options.markdown);
   for (const auto& [row, cells] : result.cells)

@@ -52,6 +52,8 @@ std::unique_ptr<Command> make_inspect();
 std::unique_ptr<Command> make_data();
 std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_report();
+// All of them, in the order of the help.
+std::vector<std::unique_ptr<Command>> make_commands();
 
 // Options of most commands: device, threads, output format and configuration file.
 struct CommonOptions {

@@ -2,11 +2,11 @@
 
 #include <ATen/Parallel.h>
 
-#include <iostream>
 #include <map>
 
 #include "cli/command.h"
 #include "tributary/base/memory.h"
+#include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/run/distributed_session.h"
 #include "tributary/run/models.h"
@@ -111,22 +111,22 @@ void report_skipped(const std::string& command, const std::vector<SkippedPicture
       ++unnamed;
       continue;
     }
-    std::cerr << fmt::format("tributary {}: skipped {}: {} ({} of {} files)\n", command, printable(picture.path, 300),
-                             picture.reason, thousands(count), thousands(total));
+    print_message(fmt::format("tributary {}: skipped {}: {} ({} of {} files)", command, printable(picture.path, 300),
+                              picture.reason, thousands(count), thousands(total)));
   }
   if (unnamed == 0) return;
   std::string reasons;
   for (const auto& [reason, all] : by_reason)
     if (all > kNamed) reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", reason, thousands(all));
-  std::cerr << fmt::format("tributary {}: skipped {} more, {} of {} files in all{}\n", command, thousands(unnamed),
-                           thousands(count), thousands(total), reasons.empty() ? "" : " (" + reasons + ")");
+  print_message(fmt::format("tributary {}: skipped {} more, {} of {} files in all{}", command, thousands(unnamed),
+                            thousands(count), thousands(total), reasons.empty() ? "" : " (" + reasons + ")"));
 }
 
 Ensemble load_named_models(const std::string& command, const std::vector<std::string>& models, const std::string& rule,
                            const ImportOptions& options) {
   std::vector<std::string> notices;
   Ensemble ensemble = load_models(models, rule, options, &notices);
-  for (const std::string& notice : notices) std::cerr << fmt::format("tributary {}: {}\n", command, notice);
+  for (const std::string& notice : notices) print_message(fmt::format("tributary {}: {}", command, notice));
   return ensemble;
 }
 

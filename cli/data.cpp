@@ -1,13 +1,14 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/pack.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/print.h"
 #include "tributary/base/staged_folder.h"
 #include "tributary/base/text.h"
 #include "tributary/benchmarks/catalogue.h"
@@ -61,7 +62,7 @@ void show(const Benchmark& benchmark, const std::vector<DomainCheck>& checks) {
     row.insert(row.end(), {number(classes), check.problem.empty() ? "ok" : check.problem});
     table.add_row(row);
   }
-  std::cout << table.to_text();
+  print(table.to_text());
 }
 
 class Data : public Command {
@@ -121,7 +122,7 @@ class Data : public Command {
       input_error("name the folder of {} too: tributary data check {} FOLDER", chosen.title, chosen.name);
     const std::vector<DomainCheck> checks = check_domains(chosen, folder_);
     if (json_)
-      std::cout << facts_of(chosen, checks).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+      print(json_text(facts_of(chosen, checks), 2) + "\n");
     else
       show(chosen, checks);
     std::vector<std::string> problems;
@@ -144,8 +145,8 @@ class Data : public Command {
       write(folder, "train", make_digits(digit_domain(domain), pictures_, 2 * seed));
       write(folder, "test", make_digits(digit_domain(domain), test_pictures_, 2 * seed + 1));
     }
-    std::cout << fmt::format("{}: {} domains of {} training and {} test pictures\n", out_, digit_domain_names().size(),
-                             thousands(pictures_), thousands(test_pictures_));
+    print(fmt::format("{}: {} domains of {} training and {} test pictures\n", safe_line(out_),
+                      digit_domain_names().size(), thousands(pictures_), thousands(test_pictures_)));
   }
 
   void write(const std::string& folder, const std::string& part, const LabelledImages& data) const {

@@ -2,6 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/experiments/digits_demo.h"
 
@@ -35,10 +37,10 @@ class Demo : public Command {
     const DemoResult result = run_digits_demo(options_, device, progress);
     progress.finish();
     if (common_.json) {
-      std::cout << demo_json(result, options_).dump(2) << '\n';
+      print(json_text(demo_json(result, options_), 2) + "\n");
       return;
     }
-    std::cout << fmt::format(
+    print(fmt::format(
         "\nAccuracy in % on {} unseen test pictures of the target, after the last of {} round{} of {} inner epoch{} "
         "({}, {} pictures per domain;\nthe paper trains longer: 20 rounds of 3). The target's labels were used only "
         "for this table{}.\n\n{}\n{} in total.\n",
@@ -46,7 +48,7 @@ class Demo : public Command {
         options_.adapt.inner_epochs, options_.adapt.inner_epochs == 1 ? "" : "s", options_.architecture,
         thousands(options_.pictures),
         options_.oracle ? " and for the oracle, which selects its training samples with them" : "",
-        demo_table(result, markdown_), duration(result.seconds));
+        demo_table(result, markdown_), duration(result.seconds)));
   }
 
  private:

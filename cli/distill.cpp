@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
@@ -11,6 +10,8 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/model/backbone.h"
 #include "tributary/run/distillation_run.h"
@@ -70,7 +71,9 @@ class Distill : public Command {
     data_.declare(table_);
     tributary::declare(table_, options_.checkpoints);
     session_.declare(table_);
-    table_.flag("model", "trust", &options_.import.trust, "load TorchScript files, which can run code").transient();
+    table_.flag("model", "trust", &options_.import.trust, "load TorchScript files, which can run code")
+        .transient()
+        .flag_only();
     table_.help_group("Input and output", {"target", "test", "root", "out", "name", "config", "json"});
     table_.help_group("Student", {"architecture", "init", "labels", "temperature"});
     table_.help_group("Training", {"epochs", "batch", "rate", "backbone_factor", "seed"});
@@ -102,7 +105,7 @@ class Distill : public Command {
     const std::optional<DistillationRunResult> result = distillation.run();
     if (!result) return;
     if (common_.json)
-      std::cout << to_json(*result).dump(2) << '\n';
+      print(json_text(to_json(*result), 2) + "\n");
     else
       show(*result);
   }
@@ -124,9 +127,9 @@ class Distill : public Command {
       if (tested) cells.push_back(percent(*row->accuracy));
       table.add_row(cells);
     }
-    std::cout << table.to_text()
-              << fmt::format("\nthe student agrees with the mixture on {} % of {} pictures\nmodel  {}\n",
-                             percent(result.agreement), thousands(result.pictures), result.model);
+    print(table.to_text());
+    print(fmt::format("\nthe student agrees with the mixture on {} % of {} pictures\nmodel  {}\n",
+                      percent(result.agreement), thousands(result.pictures), safe_line(result.model)));
   }
 
   CommonOptions common_;

@@ -1,9 +1,10 @@
 #include <cmath>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "tributary/base/error.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/terminal/table.h"
@@ -11,6 +12,9 @@
 
 namespace tributary::cli {
 namespace {
+
+// With more classes, --json lists the cells of the confusion matrix that are not zero.
+constexpr int64_t kMostDense = 1000;
 
 class Evaluate : public Command {
  public:
@@ -58,7 +62,13 @@ class Evaluate : public Command {
                              {"skipped", bad.size()},
                              {"accuracy", 100 * accuracy_of(probabilities, label)},
                              {"classes", data.labels.classes},
-                             {"confusion", confusion}};
+                             {"class_pictures", class_sizes(confusion)}};
+    if (confusion.classes <= kMostDense) {
+      result["confusion"] = dense(confusion);
+    } else {
+      for (const auto& [cell, count] : confusion.counts)
+        result["confusion_cells"].push_back({cell.first, cell.second, count});
+    }
     for (int64_t j = 0; j < ensemble.size(); ++j)
       result["sources"].push_back(
           {{"name", ensemble.sources[j].info().name}, {"accuracy", 100 * accuracy_of(logits[j], label)}});
@@ -67,7 +77,7 @@ class Evaluate : public Command {
     for (const double share : by_class)
       result["class_accuracy"].push_back(std::isnan(share) ? nlohmann::json() : nlohmann::json(100 * share));
     if (common_.json) {
-      std::cout << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+      print(json_text(result, 2) + "\n");
       return;
     }
     show(result);
@@ -82,12 +92,10 @@ class Evaluate : public Command {
     for (const auto& source : result.at("sources")) sources.add_row({source.at("name"), figure(source.at("accuracy"))});
     if (result.at("sources").size() > 1) sources.add_row({"together", figure(result.at("accuracy"))});
     Table classes({{"class"}, {"pictures", Align::kRight}, {"right %", Align::kRight}});
-    for (size_t k = 0; k < result.at("classes").size(); ++k) {
-      int64_t count = 0;
-      for (const auto& cell : result.at("confusion")[k]) count += cell.get<int64_t>();
-      classes.add_row({result.at("classes")[k], thousands(count), figure(result.at("class_accuracy")[k])});
-    }
-    std::cout << sources.to_text() << '\n' << classes.to_text();
+    for (size_t k = 0; k < result.at("classes").size(); ++k)
+      classes.add_row({result.at("classes")[k], thousands(result.at("class_pictures")[k].get<int64_t>()),
+                       figure(result.at("class_accuracy")[k])});
+    print(sources.to_text() + "\n" + classes.to_text());
   }
 
   CommonOptions common_;

@@ -1,12 +1,13 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/model_io/export.h"
 
@@ -63,12 +64,12 @@ class Export : public Command {
     }
     warn_about_stride(ensemble);
     if (json_) {
-      std::cout << result.dump(2) << '\n';
+      print(json_text(result, 2) + "\n");
       return;
     }
     for (const auto& file : result)
-      std::cout << fmt::format("{}: {:.1f} MB\n", file.at("file").get<std::string>(),
-                               file.at("bytes").get<double>() / 1e6);
+      print(fmt::format("{}: {:.1f} MB\n", safe_line(file.at("file").get<std::string>()),
+                        file.at("bytes").get<double>() / 1e6));
   }
 
  private:
@@ -96,10 +97,10 @@ class Export : public Command {
     if (formats_[kStateDict].path.empty() || ensemble.size() > 1 ||
         ensemble.sources.front().info().first_stride == FirstStride::kIn3x3)
       return;
-    std::cerr << fmt::format(
+    print_message(fmt::format(
         "tributary export: {} has its strides in the first 1x1 convolutions; torchvision's network has them in the 3x3 "
-        "and must be changed to give the same results\n",
-        formats_[kStateDict].path);
+        "and must be changed to give the same results",
+        formats_[kStateDict].path));
   }
 
   static constexpr size_t kStateDict = 3;

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "tributary/artefacts/run_folder.h"
 #include "tributary/base/error.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/io/safetensors.h"
 #include "tributary/io/weight_names.h"
@@ -140,6 +141,10 @@ json inspect_any(const std::string& path, const ImportOptions& options) {
   return is_ours(raw) ? inspect_model(path, raw, options) : inspect_checkpoint(path, options);
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 class Inspect : public Command {
  public:
   std::string name() const override { return "inspect"; }
@@ -160,7 +165,7 @@ class Inspect : public Command {
     table_.apply_flags();
     const json result = inspect_any(model_path(path_), import_);
     if (json_)
-      std::cout << result.dump(2) << '\n';
+      print(json_text(result, 2) + "\n");
     else
       show(result);
     if (result.contains("refused")) throw InputError(result.at("refused").get<std::string>());
@@ -168,32 +173,31 @@ class Inspect : public Command {
 
  private:
   void show(const json& result) const {
-    std::cout << fmt::format("{}: {}, {}", result.at("file").get<std::string>(), result.at("format").get<std::string>(),
-                             result.at("kind").get<std::string>());
+    const auto text = [&result](const char* key) { return safe_line(result.at(key).get<std::string>()); };
+    print(fmt::format("{}: {}, {}", text("file"), text("format"), text("kind")));
     if (result.contains("sources"))
       show_model(result);
     else
-      std::cout << '\n';
-    if (result.contains("last_layer_candidates")) std::cout << torchscript_advice(result);
+      print("\n");
+    if (result.contains("last_layer_candidates")) print(torchscript_advice(result));
     for (const char* key : {"ignored", "missing", "left_over"})
       if (result.contains(key) && !result.at(key).empty())
-        std::cout << fmt::format("{}: {}\n", key, fmt::join(result.at(key).get<std::vector<std::string>>(), ", "));
+        print(fmt::format("{}: {}\n", key, safe_line(joined(result.at(key).get<std::vector<std::string>>()))));
     if (!tensors_ || !result.contains("tensors")) return;
     Table tensors({{"tensor"}, {"type"}, {"shape"}});
     for (const auto& tensor : result.at("tensors"))
       tensors.add_row({tensor.at("name"), tensor.at("dtype"),
                        fmt::format("{}", fmt::join(tensor.at("shape").get<std::vector<int64_t>>(), " x "))});
-    std::cout << '\n' << tensors.to_text();
+    print("\n" + tensors.to_text());
   }
 
   static void show_model(const json& result) {
     const auto classes = result.at("classes").get<std::vector<std::string>>();
     const json& first = result.at("sources")[0];
     const int size = first.at("input_size"), resize = first.at("resize");
-    std::cout << fmt::format(", {} classes ({}), pictures of {}x{}{}{}\n\n", classes.size(),
-                             shorten(fmt::format("{}", fmt::join(classes, ", ")), 60), size, size,
-                             resize > size ? fmt::format(" out of {}x{}", resize, resize) : "",
-                             first.at("keep_aspect").get<bool>() ? ", aspect kept" : "");
+    print(fmt::format(", {} classes ({}), pictures of {}x{}{}{}\n\n", classes.size(), printable(joined(classes), 60),
+                      size, size, resize > size ? fmt::format(" out of {}x{}", resize, resize) : "",
+                      first.at("keep_aspect").get<bool>() ? ", aspect kept" : ""));
     Table sources({{"source"},
                    {"architecture"},
                    {"features", Align::kRight},
@@ -204,7 +208,7 @@ class Inspect : public Command {
                        std::to_string(source.at("feature_width").get<int64_t>()),
                        thousands(source.at("parameters").get<int64_t>()),
                        source.contains("weight") ? fmt::format("{:.3f}", source.at("weight").get<double>()) : "-"});
-    std::cout << sources.to_text();
+    print(sources.to_text());
   }
 
   std::string path_;

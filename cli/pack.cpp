@@ -1,10 +1,11 @@
 #include "cli/pack.h"
 
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/data/picture_source.h"
 
@@ -57,12 +58,12 @@ void Pack::run() {
                                   {"classes", source.classes.size()},
                                   {"bytes", packed.bytes},
                                   {"shards", packed.files}};
-    std::cout << facts.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    print(json_text(facts, 2) + "\n");
     return;
   }
-  std::cout << fmt::format("{}: {} pictures in {} shard{}, {:.1f} MB\n", out_, thousands(packed.pictures),
-                           thousands(static_cast<int64_t>(packed.files.size())), packed.files.size() == 1 ? "" : "s",
-                           static_cast<double>(packed.bytes) / 1e6);
+  print(fmt::format("{}: {} pictures in {} shard{}, {:.1f} MB\n", safe_line(out_), thousands(packed.pictures),
+                    thousands(static_cast<int64_t>(packed.files.size())), packed.files.size() == 1 ? "" : "s",
+                    static_cast<double>(packed.bytes) / 1e6));
 }
 
 }  // namespace tributary::cli

@@ -1,9 +1,9 @@
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/run/predictions.h"
 #include "tributary/train/evaluate.h"
@@ -55,11 +55,11 @@ class Predict : public Command {
     const std::string text = predictions_text(images, bad, ensemble, combine(logits, ensemble.mixture), logits,
                                               common_.json ? PredictionFormat::kJsonLines : PredictionFormat::kCsv);
     if (out_.empty()) {
-      std::cout << text;
+      print(text);
       return;
     }
     write_file_atomically(out_, text);
-    std::cerr << fmt::format("{}: {} predictions\n", out_, thousands(images.size()));
+    print_message(fmt::format("{}: {} predictions", out_, thousands(images.size())));
   }
 
  private:

@@ -3,13 +3,16 @@
 
 #include <signal.h>
 
-#include <iostream>
+#include <sstream>
+#include <system_error>
 
 #include "cli/command.h"
 #include "cli/unexpected_arguments.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/memory.h"
 #include "tributary/base/message.h"
+#include "tributary/base/print.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/device/device.h"
@@ -23,7 +26,7 @@ namespace {
 using namespace tributary;
 
 int complain(const std::string& who, const std::string& what, int code) {
-  std::cerr << (who.empty() ? "tributary: " : "tributary " + who + ": ") << what << '\n';
+  print_message((who.empty() ? "tributary: " : "tributary " + who + ": ") + what);
   return code;
 }
 
@@ -36,6 +39,7 @@ int fail(const cli::Command& command, const std::string& what, int code) {
 
 int run(cli::Command& command) {
   try {
+    require_limits();
     command.run();
     return 0;
   } catch (const ExitWith& others) {
@@ -53,6 +57,8 @@ int run(cli::Command& command) {
   } catch (const std::bad_alloc&) {
     return fail(command, "out of memory; use fewer or smaller pictures", kMemoryError);
   } catch (const std::exception& error) {
+    if (is_out_of_memory(error))
+      return fail(command, "out of memory; use fewer or smaller pictures, or a smaller --batch", kMemoryError);
     if (is_out_of_gpu_memory(error))
       return fail(command, "out of GPU memory; use a smaller --batch, or free memory of other programs", kMemoryError);
     return fail(command, first_line(error.what()), kWorkError);
@@ -61,14 +67,15 @@ int run(cli::Command& command) {
 
 // Prints the reference of all options, docs/options.md.
 int print_reference(const std::vector<std::unique_ptr<cli::Command>>& commands) {
-  std::cout << "# Options\n\nWritten by `tributary options`. Every option is a flag, and a key of the TOML file given "
-               "with `--config`; flags win. A code such as (T5) names a choice of [method.md](method.md#choices).\n";
+  print(
+      "# Options\n\nWritten by `tributary options`. Every option is a flag, and a key of the TOML file given "
+      "with `--config`; flags win. A code such as (T5) names a choice of [method.md](method.md#choices).\n");
   for (const auto& command : commands) {
-    std::cout << fmt::format("\n## tributary {}\n\n{}. For example: `{}`\n\n{}", command->name(), command->summary(),
-                             command->example(), command->options().to_markdown());
+    print(fmt::format("\n## tributary {}\n\n{}. For example: `{}`\n\n{}", command->name(), command->summary(),
+                      command->example(), command->options().to_markdown()));
     for (const cli::FurtherOptions& further : command->further_options())
-      std::cout << fmt::format("\n### tributary {} {}\n\nFor example: `{}`\n\n{}", command->name(), further.action,
-                               further.example, further.options.to_markdown());
+      print(fmt::format("\n### tributary {} {}\n\nFor example: `{}`\n\n{}", command->name(), further.action,
+                        further.example, further.options.to_markdown()));
   }
   return 0;
 }
@@ -81,28 +88,19 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   return argv[1];
 }
 
-}  // namespace
+// Prints the help or the version, which the parser reports as an exception.
+int print_help(const CLI::App& app, const CLI::ParseError& help) {
+  std::ostringstream text, none;
+  const int code = app.exit(help, text, none);
+  print(text.str());
+  return code;
+}
 
-namespace tributary::cli {
-
-int run_program(int argc, char** argv) {
-  end_with_parent();
-  signal(SIGXFSZ, SIG_IGN);  // report a full disk quota as a failed write
+int parse_and_run(int argc, char** argv) {
   CLI::App app("Many pretrained models flow in, one adapted model flows out.", "tributary");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("tributary ") + kVersion);
-  std::vector<std::unique_ptr<cli::Command>> commands;
-  commands.push_back(cli::make_demo());
-  commands.push_back(cli::make_train());
-  commands.push_back(cli::make_adapt());
-  commands.push_back(cli::make_predict());
-  commands.push_back(cli::make_evaluate());
-  commands.push_back(cli::make_distill());
-  commands.push_back(cli::make_export());
-  commands.push_back(cli::make_report());
-  commands.push_back(cli::make_inspect());
-  commands.push_back(cli::make_data());
-  commands.push_back(cli::make_bench());
+  const std::vector<std::unique_ptr<cli::Command>> commands = cli::make_commands();
   for (auto& command : commands) {
     CLI::App* sub = app.add_subcommand(command->name(), command->summary());
     sub->footer("Example:\n  " + command->example());
@@ -110,18 +108,18 @@ int run_program(int argc, char** argv) {
   }
   const CLI::App* reference = app.add_subcommand("options", "Print the reference of all options as Markdown");
   if (const std::string word = unknown_command(app, argc, argv); !word.empty())
-    return complain("", unknown_command_text(app, word) + "; see: tributary --help", kInputError);
+    return complain("", cli::unknown_command_text(app, word) + "; see: tributary --help", kInputError);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    const CLI::App& command = parsed_command(app);
-    const std::string who = command.get_parent() == nullptr ? "" : path_of(command);
+    if (error.get_exit_code() == 0) return print_help(app, error);
+    const CLI::App& command = cli::parsed_command(app);
+    const std::string who = command.get_parent() == nullptr ? "" : cli::path_of(command);
     const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !command.remaining().empty();
     return complain(
         who,
         fmt::format("{}; see: tributary {}{}--help",
-                    unexpected ? unexpected_text(app, command) : first_line(error.what()), who, who.empty() ? "" : " "),
+                    unexpected ? cli::unexpected_text(app, command) : first_line(error.what()), who, who.empty() ? "" : " "),
         kInputError);
   } catch (const InputError& error) {
     return complain("", error.what(), kInputError);
@@ -130,6 +128,31 @@ int run_program(int argc, char** argv) {
   for (auto& command : commands)
     if (app.got_subcommand(command->name())) return run(*command);
   return kInputError;
+}
+
+}  // namespace
+
+namespace tributary::cli {
+
+std::vector<std::unique_ptr<Command>> make_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  for (const auto make : {make_demo, make_train, make_adapt, make_predict, make_evaluate, make_distill, make_export,
+                          make_report, make_inspect, make_data, make_bench})
+    commands.push_back(make());
+  return commands;
+}
+
+int run_program(int argc, char** argv) {
+  end_with_parent();
+  signal(SIGXFSZ, SIG_IGN);  // report a full disk quota as a failed write
+  signal(SIGPIPE, SIG_IGN);  // a reader that needs no more output must not end a run
+  const int code = parse_and_run(argc, argv);
+  const int error = output_error();
+  if (code != 0 || error == 0) return code;
+  return complain("",
+                  fmt::format("cannot write to standard output: {}; free some space, or write elsewhere",
+                              std::error_code(error, std::generic_category()).message()),
+                  kWorkError);
 }
 
 }  // namespace tributary::cli

@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 
 #include "cli/command.h"
 #include "tributary/artefacts/run_folder.h"
 #include "tributary/base/error.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/data/match_labels.h"
 #include "tributary/report/figure.h"
@@ -65,15 +66,15 @@ class Report : public Command {
       if (figure_ != "tsne") input_error("--figure {}: there is only tsne", printable(figure_));
       const std::string stem = out_.empty() ? run_ + "/tsne" : out_;
       write_tsne_figure(subject, options_, stem);
-      std::cout << stem << ".svg\n" << stem << ".png\n";
+      print(fmt::format("{0}.svg\n{0}.png\n", safe_line(stem)));
       return;
     }
     const std::string path = out_.empty() ? run_ + "/report.html" : out_;
     const nlohmann::json data = write_report(subject, options_, path);
     if (common_.json)
-      std::cout << nlohmann::json{{"report", path}, {"bound", bound_log(data)}}.dump(2) << '\n';
+      print(json_text({{"report", path}, {"bound", bound_log(data)}}, 2) + "\n");
     else
-      std::cout << path << '\n';
+      print(safe_line(path) + "\n");
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "tributary/base/print.h"
 #include "tributary/run/observers.h"
 
 namespace tributary::cli {
@@ -15,18 +16,18 @@ void TerminalListener::on_skipped(const std::vector<SkippedPicture>& skipped, in
 }
 
 void TerminalListener::on_resume(int64_t round) {
-  std::cerr << fmt::format("tributary {}: resuming in round {}\n", command_, round);
+  print_message(fmt::format("tributary {}: resuming in round {}", command_, round));
 }
 
 void TerminalListener::on_memory_retry(int64_t micro_batch) {
   progress_.finish();
   tenths_ = -1;
-  std::cerr << fmt::format("tributary {}: out of GPU memory; retrying with micro-batches of {}\n", command_,
-                           micro_batch);
+  print_message(
+      fmt::format("tributary {}: out of GPU memory; retrying with micro-batches of {}", command_, micro_batch));
 }
 
 void TerminalListener::on_warning(const std::string& message) {
-  std::cerr << fmt::format("tributary {}: {}\n", command_, message);
+  print_message(fmt::format("tributary {}: {}", command_, message));
 }
 
 void TerminalListener::on_progress(double share, const std::string& title, const std::string& facts) {

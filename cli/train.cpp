@@ -1,4 +1,3 @@
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
@@ -6,6 +5,8 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/run/source_training_run.h"
 
@@ -76,8 +77,8 @@ class Train : public Command {
     const std::optional<SourceTrainingRunResult> result = training.run();
     if (!result) return;
     if (result->already_finished)
-      std::cerr << fmt::format("tributary train: {} is already finished; train it again with --restart\n",
-                               options_.out);
+      print_message(
+          fmt::format("tributary train: {} is already finished; train it again with --restart", options_.out));
     show(*result);
   }
 
@@ -92,12 +93,12 @@ class Train : public Command {
                                {"validation_accuracy", 100 * result.validation_accuracy}};
       if (result.micro_batch > 0) object["micro_batch"] = result.micro_batch;
       if (result.gpu_peak_bytes > 0) object["gpu_peak_bytes"] = result.gpu_peak_bytes;
-      std::cout << object.dump(2) << '\n';
+      print(json_text(object, 2) + "\n");
       return;
     }
-    std::cout << fmt::format("{}: {} trained on {} pictures of {} classes, {} % on {} validation pictures\n",
-                             result.model, result.architecture, thousands(result.pictures), result.classes,
-                             percent(result.validation_accuracy), thousands(result.validation_pictures));
+    print(fmt::format("{}: {} trained on {} pictures of {} classes, {} % on {} validation pictures\n",
+                      safe_line(result.model), result.architecture, thousands(result.pictures), result.classes,
+                      percent(result.validation_accuracy), thousands(result.validation_pictures)));
   }
 
   CommonOptions common_;

@@ -1,6 +1,7 @@
 #include "tributary/artefacts/run_folder.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -42,11 +43,73 @@ TEST_F(RunFolderTest, ResumesWithTheMetricsOfEarlierRounds) {
 TEST_F(RunFolderTest, IsFinishedAfterFinish) {
   folder_.start();
   EXPECT_FALSE(RunFolder(folder_.path(), "seed = 1\n").finished());
-  folder_.add_summary({{"accuracy", 0.5}});
+  folder_.add_summary({{"pictures", 3},
+                       {"rounds", 1},
+                       {"sources", nlohmann::json::array()},
+                       {"changed_share", 0.5},
+                       {"seconds", 1},
+                       {"model", "m"},
+                       {"predictions", "p"}});
   folder_.finish();
   const RunFolder again(folder_.path(), "seed = 1\n");
   EXPECT_TRUE(again.finished());
-  EXPECT_EQ(again.summary().at("accuracy"), 0.5);
+  EXPECT_EQ(again.summary().at("changed_share"), 0.5);
+}
+
+TEST_F(RunFolderTest, ASecondStartLeavesAFinishedRunAlone) {
+  RunFolder second(folder_.path(), "seed = 1\n");  // examines the folder before the first one finishes
+  folder_.start();
+  write_file_atomically(folder_.file("model.safetensors"), "model");
+  folder_.finish();
+  folder_ = RunFolder(temp_.path() + "/other", "seed = 1\n");  // releases the lock
+  EXPECT_FALSE(second.finished());
+  second.lock();
+  EXPECT_TRUE(second.finished());
+  EXPECT_THROW(second.start(), std::logic_error);
+  EXPECT_TRUE(std::filesystem::exists(second.file("DONE")));
+  EXPECT_EQ(read_text(second.file("model.safetensors")), "model");
+}
+
+TEST_F(RunFolderTest, ASecondStartOfAnotherRunIsRefused) {
+  RunFolder second(folder_.path(), "seed = 2\n");
+  folder_.start();
+  folder_ = RunFolder(temp_.path() + "/other", "seed = 1\n");
+  EXPECT_THROW(second.lock(), InputError);
+}
+
+TEST_F(RunFolderTest, NoticesThatTheFolderWasRemoved) {
+  folder_.start();
+  add(0);
+  remove_folder(folder_.path());
+  EXPECT_THROW(add(1), WorkError);
+  make_folder(folder_.path());
+  EXPECT_THROW(folder_.finish(), WorkError) << "another folder in its place";
+}
+
+TEST_F(RunFolderTest, RejectsASummaryOfOtherValues) {
+  folder_.start();
+  folder_.add_summary({{"pictures", "many"}});
+  folder_.finish();
+  EXPECT_THROW(folder_.summary(), InputError);
+}
+
+TEST_F(RunFolderTest, RefusesPipesInTheFolder) {
+  folder_.start();
+  std::filesystem::remove(folder_.file("metrics.jsonl"));
+  ASSERT_EQ(::mkfifo(folder_.file("metrics.jsonl").c_str(), 0600), 0);
+  EXPECT_THROW(RunFolder(folder_.path(), "seed = 1\n"), InputError);
+}
+
+TEST_F(RunFolderTest, RefusesLinksInTheFolder) {
+  folder_.start();
+  const test::TempDir elsewhere;
+  for (const char* name : {"checkpoint", "history", "model.safetensors"}) {
+    std::filesystem::create_directory_symlink(elsewhere.path(), folder_.file(name));
+    EXPECT_THROW(RunFolder(folder_.path(), "seed = 1\n"), InputError) << name;
+    EXPECT_THROW(RunFolder(folder_.path(), "seed = 1\n", /*restart=*/true), InputError) << name;
+    std::filesystem::remove(folder_.file(name));
+  }
+  EXPECT_FALSE(RunFolder(folder_.path(), "seed = 1\n").finished());
 }
 
 TEST_F(RunFolderTest, AcceptsFoldersWithLeftoversOfAKilledRun) {

@@ -53,6 +53,32 @@ TEST_F(Files, RoundTrips) {
   EXPECT_THAT(listing(), ::testing::ElementsAre("a.bin"));
 }
 
+TEST_F(Files, FifosAndDevicesAreNotRead) {
+  ASSERT_EQ(::mkfifo(at("fifo").c_str(), 0600), 0);
+  EXPECT_THAT(message_of<InputError>([&] { read_file(at("fifo")); }), HasSubstr("fifo is a device or a pipe"));
+  EXPECT_THAT(message_of<InputError>([&] { read_text("/dev/zero"); }), HasSubstr("/dev/zero is a device or a pipe"));
+  EXPECT_FALSE(open_regular(at("fifo")));
+  EXPECT_FALSE(open_regular(at("missing")));
+  write_file_atomically(at("file"), "x");
+  EXPECT_TRUE(open_regular(at("file")));
+}
+
+TEST_F(Files, RemovesOnlyItsOwnNamesAndFollowsNoLink) {
+  const auto is_own = [](const std::string& name) { return name == "own"; };
+  folder_.write("kept/own", "x");
+  folder_.write("kept/theirs", "x");
+  fs::create_directory_symlink(at("kept"), at("link"));
+  EXPECT_THAT(message_of<InputError>([&] { refuse_link(at("link")); }), HasSubstr("link is a link"));
+  remove_own_files(at("link"), is_own);
+  EXPECT_TRUE(fs::exists(at("kept/own")));
+  remove_own_files(at("kept"), is_own);
+  EXPECT_FALSE(fs::exists(at("kept/own")));
+  EXPECT_TRUE(fs::exists(at("kept/theirs")));
+  folder_.write("whole/own", "x");
+  remove_own_files(at("whole"), is_own);
+  EXPECT_FALSE(fs::exists(at("whole")));
+}
+
 TEST_F(Files, PendingFilesAppearWhenCommitted) {
   const std::vector<uint8_t> bytes{1, 2, 3};
   {

@@ -211,6 +211,15 @@ TEST(Options, ValuesInTomlAreChecked) {
   }
 }
 
+TEST(Options, FlagsThatGrantARightCannotBeSetInAFile) {
+  bool trust = false;
+  OptionTable table;
+  table.flag("model", "trust", &trust, "run code").flag_only();
+  EXPECT_THAT(test::message_of<InputError>([&] { table.read_toml_text("[model]\ntrust = true\n", "run.toml"); }),
+              testing::HasSubstr("run.toml:2: model.trust cannot be set in a file"));
+  EXPECT_THAT(table.to_markdown(), testing::Not(testing::HasSubstr("`model.trust`")));
+}
+
 TEST(Options, ValuesOfFlagsAreChecked) {
   struct Case {
     std::vector<std::string> arguments;

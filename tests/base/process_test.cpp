@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "tributary/base/error.h"
 
 namespace tributary {
@@ -31,6 +33,12 @@ TEST(Process, ReportsTheKillingSignal) {
 
 TEST(Process, RejectsAMissingProgram) {
   EXPECT_THROW(run_process({"/no/such/program"}), WorkError);
+}
+
+TEST(Process, IgnoresAStaleParent) {
+  setenv("TRIBUTARY_PARENT", "999999999", 1);
+  end_with_parent();  // would end this process
+  EXPECT_EQ(std::getenv("TRIBUTARY_PARENT"), nullptr);
 }
 
 TEST(Process, FindsItsOwnProgram) {

@@ -1,10 +1,17 @@
 #include "tributary/base/text.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
+
+#include "tests/support/temp_dir.h"
+#include "tributary/base/csv.h"
+#include "tributary/base/error.h"
+#include "tributary/base/json_text.h"
 
 namespace tributary {
 namespace {
@@ -72,6 +79,33 @@ TEST(Text, PrintableReplacesControlCharacters) {
   EXPECT_EQ(printable("größe"), "größe");
   EXPECT_EQ(printable("a\x1b[2J\nb\xff"), "a?[2J?b?");
   EXPECT_EQ(printable(std::string(1000, 'x'), 10), "xxxxxxxxx…");
+}
+
+TEST(Text, ForeignTextLosesWhatATerminalObeys) {
+  EXPECT_EQ(safe_line("a\tb\nc\x1b[2J"), "a?b?c?[2J");
+  EXPECT_EQ(safe_lines("a\tb\nc\rd"), "a\tb\nc?d");
+  EXPECT_EQ(safe_line("\xc2\x9b" "2J \u202e \u2028 \u2066 \x7f"), "?2J ? ? ? ?") << "C1, direction, line separator";
+  EXPECT_EQ(safe_line("größe 日本"), "größe 日本");
+  EXPECT_EQ(utf8_text("caf\xe9 é"), "caf\uFFFD é");
+  EXPECT_THAT(test::message_of<InputError>([] { require_utf8({"ok", "caf\xe9"}, "photos"); }),
+              testing::HasSubstr("photos: the class name 'caf?' is not UTF-8"));
+}
+
+TEST(JsonText, AcceptsAnyBytes) {
+  const nlohmann::json value = {{"name", "caf\xe9 \x1b\x7f\xc2\x9b"}};
+  EXPECT_EQ(json_text(value), "{\"name\":\"caf\uFFFD \\u001b\\u007f\\u009b\"}");
+  EXPECT_EQ(nlohmann::json::parse(json_text(value)).at("name"), "caf\uFFFD \x1b\x7f\xc2\x9b");
+  EXPECT_EQ(json_text({{"a", 1}}, 2), "{\n  \"a\": 1\n}");
+}
+
+TEST(Csv, QuotesCellsAndDisarmsFormulas) {
+  EXPECT_EQ(csv_field("mug"), "mug");
+  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_field("say \"x\""), "\"say \"\"x\"\"\"");
+  for (const std::string formula : {"=1+1", "+1", "-1", "@sum", " =1", "\t=1", "=cmd|' /C calc'!A0"})
+    EXPECT_EQ(csv_field(formula), "'" + formula);
+  EXPECT_EQ(csv_field("a-b"), "a-b");
+  EXPECT_EQ(csv_field("caf\xe9\x1b"), "caf\uFFFD?");
 }
 
 TEST(Text, RejectsInvalidUtf8) {

@@ -1,6 +1,7 @@
 #include "tributary/base/threads.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
@@ -89,6 +90,28 @@ TEST(ParallelFor, CanBeNested) {
   std::atomic<int> calls{0};
   parallel_for(4, 2, [&calls](int64_t) { parallel_for(5, 2, [&calls](int64_t) { ++calls; }); });
   EXPECT_EQ(calls, 20);
+}
+
+TEST(HardwareThreads, AreThoseOfTheAffinityMask) {
+  std::thread([] {  // the mask belongs to a thread
+    cpu_set_t all, one;
+    ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &all)) ++cpu;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(usable_cpus(), 1);
+  }).join();
+}
+
+TEST(HardwareThreads, AreNoMoreThanTheQuota) {
+  EXPECT_EQ(cpus_of_quota("200000 100000"), 2);
+  EXPECT_EQ(cpus_of_quota("150000 100000"), 2);
+  EXPECT_EQ(cpus_of_quota("50000 100000"), 1);
+  EXPECT_EQ(cpus_of_quota("max 100000"), 0);
+  EXPECT_EQ(cpus_of_quota("-1 100000"), 0) << "version 1 without a limit";
+  EXPECT_EQ(cpus_of_quota(""), 0);
 }
 
 TEST(HardwareThreads, AreAtLeastOne) {

@@ -38,6 +38,32 @@ TEST(Checkpoint, RoundTrips) {
   EXPECT_EQ(read.find("z"), nullptr);
 }
 
+TEST(Checkpoint, ChecksItsFacts) {
+  Checkpoint checkpoint;
+  checkpoint.facts = {{"round", 3}, {"huge", INT64_MAX}, {"beyond", UINT64_MAX}, {"text", "x"}, {"real", 2.5}};
+  EXPECT_EQ(checkpoint.integer("round", 1, 3), 3);
+  EXPECT_EQ(checkpoint.number("real", 0), 2.5);
+  EXPECT_EQ(checkpoint.number("absent", 7), 7);
+  EXPECT_THROW(checkpoint.integer("round", 1, 2), InputError);
+  for (const char* fact : {"huge", "beyond", "text", "real", "absent"})
+    EXPECT_THROW(checkpoint.integer(fact), InputError) << fact;
+  EXPECT_THROW(checkpoint.number("text", 0), InputError);
+}
+
+TEST(Checkpoint, LeavesForeignFilesAlone) {
+  const test::TempDir folder;
+  CheckpointFolder checkpoints(folder / "checkpoint", {0, false});
+  checkpoints.keep([] { return sample_checkpoint(1); });
+  folder.write("checkpoint/notes.txt", "x");
+  folder.write("elsewhere/0.safetensors", "x");
+  std::filesystem::create_directory_symlink(folder / "elsewhere", folder / "link");
+  checkpoints.remove();
+  CheckpointFolder(folder / "link", {0, false}).remove();
+  EXPECT_FALSE(std::filesystem::exists(folder / "checkpoint/0.safetensors"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "checkpoint/notes.txt"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "elsewhere/0.safetensors"));
+}
+
 TEST(Checkpoint, DetectsEveryFlippedByte) {
   const test::TempDir folder;
   write_checkpoint(folder / "x", sample_checkpoint(3));

@@ -1,6 +1,7 @@
 // Bad input to the program: exit code 2, one sentence that names the cause, no partial output.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -76,6 +77,9 @@ class BadInput : public ::testing::TestWithParam<Case> {
     folder_->write("bad.toml", "[adapt]\nround = 3\n");
     folder_->write("bad-type.toml", "[adapt]\nrounds = \"many\"\n");
     folder_->write("broken.toml", "[adapt\n");
+    folder_->write("trust.toml", "[model]\ntrust = true\n");
+    ASSERT_EQ(::mkfifo((*folder_ / "pipe").c_str(), 0600), 0);
+    ASSERT_EQ(::mkfifo((folder_->folder("pipes") + "/a.png").c_str(), 0600), 0);
     folder_->write("unfinished/config.toml", "seed = 0\n");
     const std::vector<uint8_t> photograph = encode_png(std::vector<uint8_t>(3 * 70 * 70, 128), 70, 70);
     for (const char* name : {"photographs/cup/1.png", "photographs/mug/1.png"})
@@ -286,6 +290,15 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"BenchUnknownMethod", "bench digits --methods magic", "--methods magic"},
         Case{"BenchInvalidSeeds", "bench digits --methods ma:x", "ma:x"},
         Case{"BenchSweepWithoutValues", "bench digits --sweep lambda_alpha", "OPTION=VALUE"},
+        Case{"BenchSetOfAnUnknownOption", "bench digits --set nonsense=1", "there is no option nonsense"},
+        Case{"BenchSetOfAnInvalidValue", "bench digits --set batch=none", "--batch none"},
+        Case{"BenchSetOfAFlagThatGrantsARight", "bench digits --set trust=true", "cannot be set here"},
+        Case{"BenchSweepOfAnUnknownOption", "bench digits --sweep nonsense=1,2", "there is no option nonsense"},
+        Case{"TrustInAConfig", "adapt --config trust.toml " GOOD " " DIGITS, "model.trust cannot be set in a file"},
+        Case{"TooManyProcesses", "adapt " GOOD " " DIGITS " --processes 1024", "--processes 1024 needs at least"},
+        Case{"ModelIsAPipe", "adapt --source pipe " DIGITS, "pipe is a device or a pipe"},
+        Case{"ConfigIsAPipe", "adapt --config pipe " GOOD " " DIGITS, "pipe is a device or a pipe"},
+        Case{"PictureIsAPipe", "adapt " GOOD " --target pipes", "pipes holds no pictures"},
         Case{"BenchSetWithoutValue", "bench digits --set x", "OPTION=VALUE"},
         Case{"BenchSetForNoRow", "bench digits --methods shot --set nrc_expanded=3", "uses it; nrc would"},
         Case{"BenchUnknownTarget", "bench digits --targets mars", "mars"},

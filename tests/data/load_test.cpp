@@ -163,6 +163,46 @@ TEST(LoadImages, NamesFilesThatAreNotRead) {
   expect_rejected([&] { load_images(phone / "1.heic", small()); }, {"1.heic: .heic pictures cannot be read; convert"});
 }
 
+// Two links per level: a million paths lead to one picture.
+TEST(LoadImages, VisitsEveryFolderOnce) {
+  const TempDir dir;
+  std::string folder = dir.folder("tree");
+  for (int level = 0; level < 20; ++level) {
+    std::filesystem::create_directory(folder + "/0");
+    std::filesystem::create_directory_symlink("0", folder + "/1");
+    folder += "/0";
+  }
+  dir.write(std::filesystem::relative(folder, dir.path()).string() + "/a.png", png_of(1));
+  EXPECT_EQ(load_images(dir / "tree", small()).size(), 1);
+}
+
+TEST(LoadImages, SkipsPicturesThatWouldGrowTooLarge) {
+  const TempDir dir;
+  dir.write("long.png", encode_png(test::plain_picture(1, 99, 1, 2, 3)));
+  dir.write("square.png", png_of(1));
+  LoadOptions options = small();
+  options.preprocessing = {4096, 4096, /*keep_aspect=*/true};
+  options.max_bad_share = 1;
+  options.memory = 0;
+  std::vector<SkippedPicture> skipped;
+  EXPECT_EQ(load_images(dir.path(), options, &skipped).size(), 1);
+  ASSERT_EQ(skipped.size(), 1u);
+  EXPECT_NE(skipped[0].reason.find("too many once the shorter side"), std::string::npos) << skipped[0].reason;
+}
+
+TEST(LoadImages, IdentifiesItsPictures) {
+  const TempDir dir;
+  dir.write("a.png", png_of(1));
+  dir.write("b.png", png_of(2));
+  const uint64_t digest = load_images(dir.path(), small()).digest;
+  EXPECT_EQ(load_images(dir.path(), small(1)).digest, digest);
+  dir.write("b.png", encode_png(test::sample_picture(9, 9)));
+  EXPECT_NE(load_images(dir.path(), small()).digest, digest) << "another size";
+  dir.write("b.png", png_of(2));
+  std::filesystem::rename(dir / "b.png", dir / "c.png");
+  EXPECT_NE(load_images(dir.path(), small()).digest, digest) << "another name";
+}
+
 TEST(LoadImages, SkipsUnreadablePictures) {
   const TempDir dir;
   for (int i = 10; i < 30; ++i) dir.write(fmt::format("{}.png", i), png_of(i));

@@ -386,6 +386,7 @@ TEST(WeightFile, ReadsClassNamesFromATextFile) {
   EXPECT_THAT(error_of(path, with("a\nb\nc\nd\n")), HasSubstr("has 4 class names"));
   EXPECT_THAT(error_of(path, with("")), HasSubstr("has 0 class names"));
   EXPECT_THAT(error_of(path, with("a\nb\na\n")), StartsWith(file + " has duplicate class names"));
+  EXPECT_THAT(error_of(path, with("a\nb\ncaf\xe9\n")), HasSubstr("the class name 'caf?' is not UTF-8"));
   ImportOptions options;
   options.classes = folder / "none.txt";
   EXPECT_THAT(error_of(path, options), HasSubstr(options.classes));

@@ -114,6 +114,13 @@ TEST(ModelFile, RejectsEveryDamagedDescription) {
          meta["model"] = to_json(info);
        },
        "normalisation"},
+      {"a size that the network does not take",
+       [](auto&, auto& meta) {
+         ModelInfo info = test::small_info();
+         info.preprocessing = {4096, 4096, /*keep_aspect=*/true};
+         meta["model"] = to_json(info);
+       },
+       "bad: lenet takes pictures of 32x32"},
       {"another class count", [](auto&, auto& meta) { meta["model"] = to_json(test::small_info("lenet", 11)); },
        "another shape"},
       {"tensor missing", [](auto& entries, auto&) { entries.pop_back(); }, "has no tensor"},

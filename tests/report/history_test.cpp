@@ -96,6 +96,16 @@ TEST(History, OverwritesThatOfAnInterruptedRun) {
   EXPECT_EQ(read_history(folder_with(folder, {}, 1)).rounds.size(), 2u);
 }
 
+TEST(History, RejectsLabelsThatAreNoClasses) {
+  const test::TempDir folder;
+  const std::string run = folder_with(folder, {});
+  const nlohmann::json common = nlohmann::json::parse(read_text(run + "/history/run.json"));
+  nlohmann::json fewer = common;
+  fewer["classes"] = {"only"};
+  write_file_atomically(run + "/history/run.json", fewer.dump());
+  EXPECT_THROW(read_history(run), InputError);
+}
+
 TEST(History, RejectsDamagedFiles) {
   const test::TempDir folder;
   EXPECT_THROW(read_history(folder / "nowhere"), InputError);

@@ -174,6 +174,26 @@ TEST(ReportClasses, CountConfusionsBeforeAndAfter) {
   EXPECT_NEAR(classes[1]["confidence"], 0.65, 1e-6);
 }
 
+TEST(ReportClasses, KeepTheConfusionOfManyClassesSmall) {
+  constexpr int64_t kClasses = 3000, kSwapped = 2900;
+  History history;
+  for (int64_t k = 0; k < kClasses; ++k) history.classes.push_back(std::to_string(k));
+  RoundHistory round;
+  round.label = torch::arange(kClasses);
+  history.rounds = {round, round};
+  history.rounds[1].label = round.label.clone();
+  history.rounds[1].label[kSwapped] = 7;
+  const nlohmann::json confusion = report_confusion({history, Tensor()});
+  EXPECT_EQ(confusion["names"].size(), 401u);
+  EXPECT_EQ(confusion["names"].back(), "2600 other classes");
+  EXPECT_THAT(confusion["names"].get<std::vector<std::string>>(), testing::Contains("2900"));
+  EXPECT_EQ(confusion["changed"], 1);
+  int64_t sum = 0;
+  for (const auto& row : confusion["after"])
+    for (const auto& cell : row) sum += cell.get<int64_t>();
+  EXPECT_EQ(sum, kClasses) << "the cells sum to all pictures";
+}
+
 TEST(ReportGallery, ShowsExtremesAndChangedPictures) {
   const History history = small_history();
   const nlohmann::json gallery = report_gallery({history, Tensor()}, test::noise_pictures(6), 3);
@@ -216,6 +236,9 @@ TEST(ReportPage, EscapesHostileNames) {
   EXPECT_THAT(page, HasSubstr("\\u003c/script>\\u003cscript>alert(1)"));
   EXPECT_THAT(page, HasSubstr("&lt;/script>"));
   EXPECT_THAT(page, Not(HasSubstr("@DATA@")));
+  const std::string marked = report_page({{"schema", 1}, {"kind", "run"}, {"name", "@DATA@x"}});
+  EXPECT_THAT(marked, HasSubstr("<title>@DATA@x"));
+  EXPECT_THAT(marked, HasSubstr("\"name\":\"@DATA@x\""));
 }
 
 }  // namespace

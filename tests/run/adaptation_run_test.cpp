@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "tests/run/run_files.h"
+#include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/checkpoint/checkpoint.h"
 #include "tributary/run/predictions.h"
 #include "tributary/train/evaluate.h"
 
@@ -40,6 +42,23 @@ class AdaptationRunTest : public ::testing::Test {
 
   std::optional<AdaptationRunResult> run(const std::string& config = "seed = 0\n") {
     return AdaptationRun(options_, config, session_, listener_).run();
+  }
+  // Runs until the second round is reported, and saves after every step.
+  void interrupt() {
+    options_.checkpoints.every = 0;
+    listener_.on_round = [](const RoundEvent& event) {
+      if (event.round == 2) throw std::runtime_error("power cut");
+    };
+    EXPECT_THROW(run(), std::runtime_error);
+    listener_.on_round = nullptr;
+  }
+  // The path of the latest checkpoint, after the other one was removed.
+  std::string latest_checkpoint() const {
+    const std::string one = options_.folder + "/checkpoint/0.safetensors";
+    const std::string other = options_.folder + "/checkpoint/1.safetensors";
+    const bool first = read_checkpoint(one).integer("number") > read_checkpoint(other).integer("number");
+    std::filesystem::remove(first ? other : one);
+    return first ? one : other;
   }
   std::string file(const std::string& name) const { return read_text(options_.folder + "/" + name); }
 
@@ -103,6 +122,66 @@ TEST_F(AdaptationRunTest, RejectsResumingWithOtherPictures) {
     FAIL() << "no error";
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("interrupted with 24 pictures, and now there are 30"));
+  }
+}
+
+TEST_F(AdaptationRunTest, RejectsResumingWithOtherPicturesOfTheSameNumber) {
+  interrupt();
+  test::write_digits(folder_, "target", DigitDomain::kPostal, 24, /*seed=*/2);
+  EXPECT_THAT(test::message_of<InputError>([&] { run(); }), HasSubstr("have changed since the run was interrupted"));
+}
+
+// Checkpoints with a valid checksum and one value that does not belong there.
+TEST_F(AdaptationRunTest, RejectsForgedCheckpoints) {
+  options_.keep = KeepRule::kLabelFree;
+  options_.test = options_.target;
+  for (const std::string name : {"shot", "selective"}) {
+    options_.method = method_named(name);
+    options_.folder = folder_ / name;
+    interrupt();
+    const std::string path = latest_checkpoint();
+    const Checkpoint good = read_checkpoint(path);
+    int64_t forged = 0;
+    const auto expect_refusal = [&](const Checkpoint& bad, const std::string& what) {
+      write_checkpoint(path, bad);
+      EXPECT_THAT(test::message_of<InputError>([&] { run(); }), HasSubstr("--restart")) << name << " " << what;
+      ++forged;
+    };
+    // Every fact, also within the observers' state: of another type, and a number that is too large.
+    const nlohmann::json facts = good.facts.flatten();
+    for (const auto& [pointer, value] : facts.items()) {
+      const bool text = pointer.find("config") != std::string::npos || pointer.find("/reasons") != std::string::npos;
+      const std::string last = pointer.substr(pointer.rfind('/') + 1);
+      const bool repeated = last.find_first_not_of("0123456789") == std::string::npos && last != "0";
+      if (text || repeated || pointer == "/number") continue;
+      Checkpoint other = good;
+      other.facts[nlohmann::json::json_pointer(pointer)] = {{"an", "object"}};
+      expect_refusal(other, pointer);
+      if (!value.is_number_integer() || pointer == "/pictures" || pointer.ends_with("settled")) continue;
+      other.facts[nlohmann::json::json_pointer(pointer)] = INT64_MAX;
+      expect_refusal(other, pointer);
+    }
+    for (const char* list : {"first_labels", "information_loss", "accuracy"}) {
+      Checkpoint other = good;
+      other.facts["observers"][list] = nlohmann::json::array();
+      expect_refusal(other, list);
+    }
+    // Every tensor of indices with one beyond all bounds, and every tensor with another shape.
+    for (size_t i = 0; i < good.tensors.size(); ++i) {
+      Checkpoint other = good;
+      const Tensor value = good.tensors[i].value;
+      if (value.scalar_type() != torch::kInt64 && i % 9 != 0) continue;  // many weights alike
+      other.tensors[i].value = at::cat({value.flatten(), value.flatten(), torch::zeros({1}, value.options())});
+      expect_refusal(other, good.tensors[i].name + " of another shape");
+      const bool counter = good.tensors[i].name.find("num_batches_tracked") != std::string::npos ||
+                           good.tensors[i].name.find("steps") != std::string::npos;
+      if (value.scalar_type() != torch::kInt64 || value.numel() == 0 || counter) continue;
+      other.tensors[i].value = torch::full_like(value, INT64_MAX);
+      expect_refusal(other, good.tensors[i].name);
+    }
+    EXPECT_GT(forged, 40);
+    write_checkpoint(path, good);
+    EXPECT_TRUE(run());
   }
 }
 

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <wordexp.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -34,8 +36,10 @@ namespace tributary::test {
 }
 
 // Like `run_program`: runs `tributary ARGUMENTS` (shell text) in `folder`, on the CPU. The caller must have no other
-// threads, because a fork does not copy them.
-inline Outcome run_forked_program(const TempDir& folder, const std::string& arguments) {
+// threads, because a fork does not copy them. `standard_output`, if not empty, is a file to open in the place of a
+// capture, "closed", or "broken pipe": one without a reader.
+inline Outcome run_forked_program(const TempDir& folder, const std::string& arguments,
+                                  const std::string& standard_output = "") {
   const TempDir capture;
   const std::string out = capture / "out", err = capture / "err";
   std::cout.flush();
@@ -44,17 +48,24 @@ inline Outcome run_forked_program(const TempDir& folder, const std::string& argu
   const pid_t child = ::fork();
   if (child == 0) {
     const int nothing = ::open("/dev/null", O_RDONLY);
-    const int printed = ::open(out.c_str(), O_WRONLY | O_CREAT, 0600);
+    const bool is_file = standard_output.starts_with('/');
+    int printed = ::open((is_file ? standard_output : out).c_str(), O_WRONLY | O_CREAT, 0600);
+    if (std::array<int, 2> ends{}; standard_output == "broken pipe" && ::pipe(ends.data()) == 0) {
+      ::close(ends[0]);
+      printed = ends[1];
+    }
     const int messages = ::open(err.c_str(), O_WRONLY | O_CREAT, 0600);
     if (::chdir(folder.path().c_str()) != 0 || ::dup2(nothing, 0) < 0 || ::dup2(printed, 1) < 0 ||
         ::dup2(messages, 2) < 0)
       ::_exit(127);
+    if (standard_output == "closed") ::close(1);
     become_program(arguments);
   }
   if (child < 0) throw std::runtime_error("cannot fork");
   int status = 0;
-  ::waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_text(out), file_text(err)};
+  rusage used{};
+  ::wait4(child, &status, 0, &used);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_text(out), file_text(err), used.ru_maxrss * 1024};
 }
 
 // A temporary folder in which the commands have been run.

@@ -1,6 +1,6 @@
 // Node as a reference: ONNX Runtime from npm runs exported models without Torch or pip.
 //
-// `npm install --ignore-scripts` in a copy of tests/node creates the folder node_modules; the environment variable
+// `npm ci --ignore-scripts` in a copy of tests/node creates the folder node_modules; the environment variable
 // TRIBUTARY_NODE_MODULES names it. Without it, the tests that need it are skipped.
 #pragma once
 

@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -18,6 +19,7 @@ namespace tributary::test {
 struct Outcome {
   int code;
   std::string out, err;
+  int64_t peak_bytes = 0;  // resident memory, of forked programs
 };
 
 inline std::string file_text(const std::string& path) {

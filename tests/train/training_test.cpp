@@ -299,7 +299,8 @@ TEST(Metrics, CountRightPredictions) {
   const Labels truth{{"a", "b"}, {0, 1, 1}};
   EXPECT_NEAR(accuracy_of(scores, torch::tensor(truth.values)), 2.0 / 3, 1e-9);
   const Confusion confusion = confusion_of(scores, truth);
-  EXPECT_EQ(confusion, (Confusion{{1, 0}, {1, 1}}));
+  EXPECT_EQ(dense(confusion), (std::vector<std::vector<int64_t>>{{1, 0}, {1, 1}}));
+  EXPECT_EQ(class_sizes(confusion), (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(class_accuracies(confusion), (std::vector<double>{1, 0.5}));
 }
 

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tributary/artefacts/run_summary.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_text.h"
 #include "tributary/base/staged_folder.h"
 #include "tributary/base/toml.h"
 
@@ -15,6 +17,11 @@ namespace tributary {
 
 namespace fs = std::filesystem;
 namespace {
+
+// Every file and folder of a run, but for the curves of TensorBoard.
+constexpr const char* kOwnNames[] = {"config.toml",      "metrics.jsonl", "model.safetensors", "unadapted.safetensors",
+                                     "predictions.csv",  "summary.json",  "history",           "report.html",
+                                     "bound.jsonl",      "checkpoint",    "DONE"};
 
 // The lines of the rounds before `round`, without a truncated last line.
 std::string metrics_before(const std::string& path, int64_t round) {
@@ -24,7 +31,9 @@ std::string metrics_before(const std::string& path, int64_t round) {
   std::string kept;
   for (std::string line; std::getline(lines, line);) {
     const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (object.is_object() && object.value("round", round) < round) kept += line + "\n";
+    const auto found = object.is_object() ? object.find("round") : object.end();
+    if (object.is_object() && found != object.end() && found->is_number_integer() && found->get<int64_t>() < round)
+      kept += line + "\n";
   }
   return kept;
 }
@@ -33,12 +42,17 @@ std::string metrics_before(const std::string& path, int64_t round) {
 
 RunFolder::RunFolder(std::string path, Configuration config, bool restart)
     : path_(std::move(path)), config_(std::move(config)), restart_(restart) {
+  examine();
+}
+
+void RunFolder::examine() {
   std::error_code error;
   if (!fs::exists(path_, error)) {
     require_writable_target(path_);
     return;
   }
   if (!fs::is_directory(path_, error)) input_error("{} is a file; choose a folder for the run with --run", path_);
+  for (const char* own : kOwnNames) refuse_link(file(own));
   if (!fs::exists(file("config.toml"), error)) {
     if (!is_empty_folder(path_))
       input_error("{} contains files that are not a run; choose another folder with --run", path_);
@@ -56,12 +70,14 @@ RunFolder::RunFolder(std::string path, Configuration config, bool restart)
 void RunFolder::lock() {
   make_folder(path_);
   lock_ = std::make_unique<FolderLock>(path_);
+  examine();  // another process may have finished the run, or started another one, since the folder was examined
   remove_leftovers(path_);
   remove_leftovers(file("history"));
 }
 
 void RunFolder::start(int64_t round) {
   if (!lock_) lock();
+  TRIBUTARY_CHECK(!finished_, "{} holds a finished run", path_);
   // Removes the results of an earlier run, which are written at the end.
   std::error_code error;
   for (const char* last : {"DONE", "summary.json", "model.safetensors", "predictions.csv", "bound.jsonl"})
@@ -72,23 +88,32 @@ void RunFolder::start(int64_t round) {
   if (!metrics_) work_error("cannot write {}; check the folder and the disk", file("metrics.jsonl"));
 }
 
+void RunFolder::require_there() const {
+  if (lock_ && !lock_->holds(path_))
+    work_error("{} was removed or replaced during the run; start the run again", path_);
+}
+
 void RunFolder::add_metrics(const nlohmann::json& object) {
-  metrics_ << object.dump() << '\n' << std::flush;
+  require_there();
+  metrics_ << json_text(object) << '\n' << std::flush;
   if (!metrics_) work_error("cannot write {}; free some space and run the same command again", file("metrics.jsonl"));
 }
 
 void RunFolder::add_summary(const nlohmann::json& summary) {
-  write_file_atomically(file("summary.json"), summary.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_file_atomically(file("summary.json"), json_text(summary, 2) + "\n");
 }
 
 void RunFolder::finish() {
+  require_there();
   write_file_atomically(file("DONE"), "");
   finished_ = true;
 }
 
 nlohmann::json RunFolder::summary() const {
   try {
-    return nlohmann::json::parse(read_text(file("summary.json")));
+    nlohmann::json summary = nlohmann::json::parse(read_text(file("summary.json")));
+    if (finished_) run_summary_text(summary);  // checks every value that is shown
+    return summary;
   } catch (const nlohmann::json::exception&) {
     input_error("{} is damaged; remove {} and run again", file("summary.json"), path_);
   }

@@ -37,7 +37,7 @@ class RunFolder {
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
-  // Creates and locks the folder.
+  // Creates and locks the folder, and examines it again: finished() may be true now.
   void lock();
   // Writes config.toml and resumes the metrics of an interrupted run at `round`; 0 restarts.
   void start(int64_t round = 0);
@@ -45,10 +45,14 @@ class RunFolder {
   void add_summary(const nlohmann::json& summary);
   // Marks the run as finished.
   void finish();
+  // Throws a WorkError if the folder was removed or replaced since it was locked.
+  void require_there() const;
   // The summary of a finished run.
   nlohmann::json summary() const;
 
  private:
+  void examine();
+
   std::string path_;
   Configuration config_;
   bool restart_, finished_ = false;

@@ -44,7 +44,7 @@ double accuracy_after(const json& accuracy) {
 std::string run_summary_text(const json& summary) {
   std::string text;
   const auto line = [&text](const char* head, const std::string& facts) {
-    text += fmt::format("{:<13}{}\n", head, facts);
+    text += fmt::format("{:<13}{}\n", head, safe_line(facts));
   };
   const auto pictures = thousands(summary.at("pictures").get<int64_t>());
   const auto done = summary.contains("stopped") ? summary.at("stopped").at("round").get<int64_t>()

@@ -99,15 +99,16 @@ void write_directly(const std::string& path, std::span<const std::span<const uin
 
 template <typename Bytes>
 Bytes read_whole(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // does not wait for a FIFO's writer
   if (!file.is_open() && errno == ENOENT) input_error("{}: no such file; check the path", path);
   if (!file.is_open()) input_error("cannot read {}: {}; check the path and its permissions", path, reason(errno));
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) input_error("cannot read {}: {}; check the path", path, reason(errno));
   if (S_ISDIR(about.st_mode)) input_error("{} is a folder, not a file; name a file in it", path);
+  if (!S_ISREG(about.st_mode)) input_error("{} is a device or a pipe; name a regular file", path);
 
   // One byte more than the file's size, so that read() reports the end of the file without growing the buffer.
-  Bytes bytes(S_ISREG(about.st_mode) ? static_cast<size_t>(about.st_size) + 1 : 65536, {});
+  Bytes bytes(static_cast<size_t>(about.st_size) + 1, {});
   size_t filled = 0;
   for (;;) {
     if (filled == bytes.size()) bytes.resize(2 * bytes.size());
@@ -129,6 +130,15 @@ std::vector<uint8_t> read_file(const std::string& path) {
 
 std::string read_text(const std::string& path) {
   return read_whole<std::string>(path);
+}
+
+std::ifstream open_regular(const std::string& path) {
+  std::ifstream file;
+  if (is_regular_file_at(path))
+    file.open(path, std::ios::binary);
+  else
+    file.setstate(std::ios::failbit);
+  return file;
 }
 
 PendingFile::PendingFile(const std::string& path)
@@ -217,6 +227,25 @@ void remove_leftovers(const std::string& folder) {
 void remove_folder(const std::string& path) {
   const auto remove_one = [](const char* name, const struct stat*, int, struct FTW*) { return ::remove(name); };
   ::nftw(path.c_str(), remove_one, /*open folders*/ 16, FTW_DEPTH | FTW_PHYS);
+}
+
+void refuse_link(const std::string& path) {
+  std::error_code error;
+  if (fs::is_symlink(path, error))
+    input_error("{} is a link, and a run writes and deletes files in its own folder only; remove the link", path);
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error) && !fs::is_directory(path, error))
+    input_error("{} is a device or a pipe; remove it", path);
+}
+
+void remove_own_files(const std::string& folder, const std::function<bool(const std::string&)>& is_own) {
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!opened.is_open()) return;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (is_own(it->path().filename().string())) names.push_back(it->path().filename().string());
+  for (const std::string& name : names) ::unlinkat(opened.get(), name.c_str(), 0);
+  ::rmdir(folder.c_str());
 }
 
 void make_folder(const std::string& path) {

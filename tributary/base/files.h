@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <fstream>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,8 +14,12 @@
 
 namespace tributary {
 
+// Only regular files: a FIFO or a device in the place of a file is an error, never a wait.
 std::vector<uint8_t> read_file(const std::string& path);
 std::string read_text(const std::string& path);
+
+// Opens a file for reading in parts. The stream has failed if the path does not name a regular file that can be read.
+std::ifstream open_regular(const std::string& path);
 
 inline std::span<const uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
@@ -65,6 +71,13 @@ void remove_leftovers(const std::string& folder);
 
 // Removes a folder and its contents, if it exists.
 void remove_folder(const std::string& path);
+
+// Throws an InputError if `path` is a symbolic link, a device or a pipe. Runs write and delete files in their own
+// folders only, and wait for nobody.
+void refuse_link(const std::string& path);
+
+// Removes the files of a folder whose names `is_own` accepts, and then the folder if it is empty. Never follows a link.
+void remove_own_files(const std::string& folder, const std::function<bool(const std::string&)>& is_own);
 
 // Creates the folder and its parents; existing ones are fine.
 void make_folder(const std::string& path);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,6 +25,12 @@ FolderLock::FolderLock(const std::string& folder, std::chrono::milliseconds pati
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+}
+
+bool FolderLock::holds(const std::string& folder) const {
+  struct stat locked {}, named {};
+  return ::fstat(descriptor_, &locked) == 0 && ::stat(folder.c_str(), &named) == 0 &&
+         locked.st_ino == named.st_ino && locked.st_dev == named.st_dev;
 }
 
 FolderLock::~FolderLock() {

@@ -15,6 +15,9 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
+  // Whether `folder`, by its path, is still the folder that was locked.
+  bool holds(const std::string& folder) const;
+
  private:
   int descriptor_;
 };

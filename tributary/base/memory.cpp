@@ -64,6 +64,29 @@ int64_t available_memory() {
   return std::min(known, left_in_container().value_or(known));
 }
 
+void require_limits() {
+  constexpr rlim_t kFiles = 64, kEnoughFiles = 4096, kAddressSpace = rlim_t{2} << 30;
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < kEnoughFiles) {
+    files.rlim_cur = std::min(files.rlim_max, kEnoughFiles);
+    setrlimit(RLIMIT_NOFILE, &files);
+    if (files.rlim_cur < kFiles)
+      input_error("this process may open only {} files; allow at least {} (ulimit -n)", files.rlim_cur, kFiles);
+  }
+  rlimit space{};
+  if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < kAddressSpace)
+    input_error("this process may use only {} MiB of address space; allow at least {} (ulimit -v)",
+                space.rlim_cur >> 20, kAddressSpace >> 20);
+}
+
+void require_memory_for_processes(int64_t processes) {
+  constexpr int64_t kEach = int64_t{256} << 20;  // the libraries alone
+  const int64_t available = available_memory();
+  if (processes > available / kEach)
+    input_error("--processes {} needs at least {:.1f} GiB of memory, and {:.1f} GiB are free; start fewer", processes,
+                static_cast<double>(processes * kEach) / kGibibyte, static_cast<double>(available) / kGibibyte);
+}
+
 int64_t peak_memory() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);

@@ -13,6 +13,13 @@ int64_t available_memory();
 // be saved.
 void require_memory(int64_t available);
 
+// Throws an InputError if the limits of this process (ulimit) are too low for any command: open files, address space.
+// Raises the limit of open files as far as it may.
+void require_limits();
+
+// Throws an InputError if that many processes would not fit into the available memory.
+void require_memory_for_processes(int64_t processes);
+
 // Peak resident memory of this process in bytes.
 int64_t peak_memory();
 

@@ -206,7 +206,8 @@ std::string OptionTable::to_markdown() const {
     const std::string flags =
         is_switch(option) ? fmt::format("`{}`, `--no-{}`", name, name.substr(2)) : fmt::format("`{}`", name);
     const std::string initial = plain_of(option.initial);
-    out += fmt::format("| {} | `{}` | {} | {} | {} |\n", flags, path_of(option.section, option.key),
+    const std::string key = option.is_flag_only ? "" : fmt::format("`{}`", path_of(option.section, option.key));
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", flags, key,
                        initial.empty() ? "" : cell("`" + initial + "`"), cell(option.allowed), cell(option.help));
   }
   return out;

@@ -215,6 +215,9 @@ void OptionTable::read_toml_text(std::string_view text, const std::string& name)
       known.push_back(path_of(option.section, option.key));
       if (!option.is_called(key)) continue;
       if (option.section != section) input_error("{} is not an option; did you mean {}?", place, known.back());
+      if (option.is_flag_only)
+        input_error("{} cannot be set in a file; remove it, and give the flag {} if you mean it", place,
+                    flag_of(option));
       if (option.toml_value) input_error("{} and its old name are both given; keep {}", place, known.back());
       const std::optional<OptionValue> value = with_new_names(option, value_of_node(option, node));
       if (!value || !option.accepts(*value)) refuse(option, place + " =", text_of_node(node));
@@ -297,6 +300,20 @@ std::string OptionTable::condition_of(std::string_view key) const {
   for (const Option& option : options_)
     if (option.is_called(key)) return option.condition_value;
   return {};
+}
+
+void OptionTable::require_settable(const std::string& name, const std::string& value, const std::string& where) const {
+  std::vector<std::string> known;
+  for (const Option& option : options_) {
+    known.push_back(option.key);
+    if (!option.is_called(name)) continue;
+    if (option.is_flag_only) input_error("{}: {} is a flag of its own and cannot be set here", where, name);
+    Option given = option;
+    given.flag_texts = {value};
+    checked_flag(given);
+    return;
+  }
+  input_error("{}: there is no option {}{}", where, printable(name), suggestion(name, known));
 }
 
 std::vector<std::string> OptionTable::sections() const {

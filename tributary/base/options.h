@@ -44,6 +44,11 @@ struct Option {
     is_transient = true;
     return *this;
   }
+  // Cannot be given in a TOML file, which may come from somebody else: it grants a right or deletes results.
+  Option& flag_only() {
+    is_flag_only = true;
+    return *this;
+  }
   // An old name of the option. It still works as a flag and as a TOML key; help and reference do not show it.
   Option& alias(std::string old_key) {
     aliases.push_back(std::move(old_key));
@@ -71,6 +76,7 @@ struct Option {
   std::function<bool(const OptionValue&)> accepts;
   std::vector<std::string> choices = {};
   bool is_transient = false;
+  bool is_flag_only = false;
   std::vector<std::string> aliases = {};
   std::map<std::string, std::string> old_values = {};  // old to new
   std::string value_name = {};
@@ -159,6 +165,9 @@ class OptionTable {
   // The value that the option `key` was declared to belong to (only_with); empty if there is no such option or
   // condition.
   std::string condition_of(std::string_view key) const;
+  // Throws an InputError, which starts with `where`, unless the option `name` exists and accepts the value. Options
+  // that are flags only are refused.
+  void require_settable(const std::string& name, const std::string& value, const std::string& where) const;
 
   // Every option that is not transient with its current value, grouped by section in the order of declaration. Numbers
   // have all the digits needed to read the same value again.

@@ -111,8 +111,12 @@ void announce_parent() {
 void end_with_parent() {
   const char* const parent = std::getenv(kParent);
   if (!parent) return;
+  const bool ours = std::to_string(getppid()) == parent;
+  unsetenv(kParent);  // not for the children of this process
+  constexpr pid_t kInit = 1;
+  if (!ours && getppid() != kInit) return;  // left over in the environment of another program
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (std::to_string(getppid()) != parent) raise(SIGTERM);  // the parent had already ended
+  if (!ours) raise(SIGTERM);  // the parent had already ended
 }
 
 std::string own_command() {

@@ -44,6 +44,12 @@ int64_t columns_of(char32_t c) {
   return wide ? 2 : 1;
 }
 
+// Whether terminals obey the character or a reader is misled by it: control characters, line separators, marks of
+// direction.
+bool is_control(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
 // Levenshtein distance in one row of memory.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -116,14 +122,53 @@ std::string shorten(std::string_view text, int64_t columns) {
 }
 
 std::string printable(std::string_view text, int64_t columns) {
-  std::string clean;
-  for (std::string_view rest = text; !rest.empty() && static_cast<int64_t>(clean.size()) <= 4 * columns;) {
-    const CodePoint point = first_code_point(rest);
-    const bool control = point.value < 0x20 || (point.value >= 0x7F && point.value < 0xA0);
-    clean += point.valid && !control ? rest.substr(0, point.bytes) : "?";
-    rest.remove_prefix(point.bytes);
+  constexpr int64_t kMarks = 1000;  // most combining marks, which take no column
+  std::string_view rest = text;
+  for (int64_t points = 0; points <= columns + kMarks && !rest.empty(); ++points)
+    rest.remove_prefix(first_code_point(rest).bytes);
+  return shorten(safe_line(text.substr(0, text.size() - rest.size())), columns);
+}
+
+void require_utf8(const std::vector<std::string>& classes, const std::string& path) {
+  for (const std::string& name : classes)
+    if (!is_utf8(name)) input_error("{}: the class name '{}' is not UTF-8; rename it", path, printable(name));
+}
+
+std::string utf8_text(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const CodePoint point = first_code_point(text);
+    valid += point.valid ? text.substr(0, point.bytes) : "\xEF\xBF\xBD";
+    text.remove_prefix(point.bytes);
   }
-  return shorten(clean, columns);
+  return valid;
+}
+
+std::string replace_controls(std::string_view text, KeepLines keep,
+                             const std::function<std::string(char32_t)>& replacement) {
+  std::string clean;
+  clean.reserve(text.size());
+  while (!text.empty()) {
+    const CodePoint point = first_code_point(text);
+    const bool kept = keep == KeepLines::kYes && (point.value == '\n' || point.value == '\t');
+    if (!point.valid) {
+      clean += '?';
+    } else if (is_control(point.value) && !kept) {
+      clean += replacement(point.value);
+    } else {
+      clean += text.substr(0, point.bytes);
+    }
+    text.remove_prefix(point.bytes);
+  }
+  return clean;
+}
+
+std::string safe_line(std::string_view text) {
+  return replace_controls(text, KeepLines::kNo, [](char32_t) { return "?"; });
+}
+
+std::string safe_lines(std::string_view text) {
+  return replace_controls(text, KeepLines::kYes, [](char32_t) { return "?"; });
 }
 
 bool is_utf8(std::string_view text) {

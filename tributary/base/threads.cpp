@@ -1,12 +1,19 @@
 #include "tributary/base/threads.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <fstream>
+#include <limits>
 #include <mutex>
+#include <sstream>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include "tributary/base/error.h"
 
 namespace tributary {
 namespace {
@@ -47,10 +54,69 @@ class Iterations {
   std::exception_ptr first_error_;
 };
 
+std::string first_line_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// The smallest quota of this process's cgroup and those above it; 0 if there is none.
+int cpus_of_cgroup() {
+  int smallest = 0;
+  const auto consider = [&smallest](int cpus) {
+    if (cpus > 0 && (smallest == 0 || cpus < smallest)) smallest = cpus;
+  };
+  const std::string root = "/sys/fs/cgroup";
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::/")) continue;  // version 2
+    for (std::string path = line.substr(3); !path.empty(); path.resize(path.rfind('/')))
+      consider(cpus_of_quota(first_line_of(root + path + "/cpu.max")));
+  }
+  consider(cpus_of_quota(first_line_of(root + "/cpu.max")));
+  consider(cpus_of_quota(first_line_of(root + "/cpu/cpu.cfs_quota_us") + " " +
+                         first_line_of(root + "/cpu/cpu.cfs_period_us")));  // version 1
+  return smallest;
+}
+
 }  // namespace
 
+int cpus_of_quota(const std::string& cpu_max) {
+  std::istringstream text(cpu_max);
+  int64_t quota = 0, period = 0;
+  if (!(text >> quota >> period) || quota <= 0 || period <= 0) return 0;
+  return static_cast<int>(std::min<int64_t>((quota + period - 1) / period, std::numeric_limits<int>::max()));
+}
+
+int usable_cpus() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  const bool known = sched_getaffinity(0, sizeof mask, &mask) == 0;
+  int cpus = known ? CPU_COUNT(&mask) : static_cast<int>(std::thread::hardware_concurrency());
+  if (const int limit = cpus_of_cgroup(); limit > 0) cpus = std::min(cpus, limit);
+  return std::max(1, cpus);
+}
+
 int hardware_threads() {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  static const int count = usable_cpus();
+  return count;
+}
+
+void require_threads(int threads) {
+  std::mutex mutex;
+  std::unique_lock<std::mutex> all_started(mutex);
+  std::vector<std::thread> started;
+  bool refused = false;
+  try {
+    while (static_cast<int>(started.size()) < threads - 1)
+      started.emplace_back([&mutex] { const std::lock_guard<std::mutex> wait(mutex); });
+  } catch (const std::system_error&) {
+    refused = true;
+  }
+  all_started.unlock();
+  for (std::thread& thread : started) thread.join();
+  if (refused) input_error("--threads {}: only {} threads can be started; choose fewer", threads, started.size() + 1);
 }
 
 void parallel_for(int64_t count, int threads, const std::function<void(int64_t)>& body) {

@@ -6,11 +6,20 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace tributary {
 
-// The number of hardware threads, at least 1.
+// The number of CPUs that this process may use, at least 1: those of its affinity mask, and no more than the quota of
+// its cgroup (cpu.max) allows to run at a time.
 int hardware_threads();
+int usable_cpus();  // the same, asked anew
+
+// The CPUs that a quota allows, from the text of cpu.max ("150000 100000" is 2, "max 100000" is 0: no limit).
+int cpus_of_quota(const std::string& cpu_max);
+
+// Throws an InputError if the system does not let this process start that many threads. OpenMP would end the program.
+void require_threads(int threads);
 
 // Calls body(0) .. body(count - 1), each exactly once, in any order, on `threads` threads including the caller (0 or
 // less: hardware_threads()). If a call throws, no new chunk is started, all threads are joined, and the first exception

@@ -3,11 +3,14 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
+#include "tributary/base/json_text.h"
+#include "tributary/checkpoint/state_checks.h"
 #include "tributary/io/safetensors.h"
 
 namespace tributary {
@@ -106,10 +109,16 @@ void Checkpoint::restore(const std::string& prefix, const NamedTensors& into) co
   }
 }
 
-int64_t Checkpoint::integer(const char* fact) const {
+int64_t Checkpoint::integer(const char* fact, int64_t low, int64_t high) const {
   if (!facts.contains(fact) || !facts[fact].is_number_integer())
     input_error("the checkpoint has no integer '{}'; start over with --restart", fact);
-  return facts[fact];
+  return integer_from(facts[fact], low, high + 1, fact);
+}
+
+double Checkpoint::number(const char* fact, double missing) const {
+  if (!facts.contains(fact)) return missing;
+  require_in_checkpoint(facts[fact].is_number() && std::isfinite(facts[fact].get<double>()), fact);
+  return facts[fact].get<double>();
 }
 
 NamedTensors joined_state(std::initializer_list<std::pair<std::string, NamedTensors>> parts) {
@@ -132,7 +141,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
                        on_host.back().sizes().vec(),
                        {static_cast<const uint8_t*>(on_host.back().data_ptr()), on_host.back().nbytes()}});
   }
-  const std::string facts = checkpoint.facts.dump();
+  const std::string facts = json_text(checkpoint.facts);
   write_safetensors(path, entries, {{"facts", facts}, {"checksum", checksum(facts, entries)}});
 }
 

@@ -36,8 +36,10 @@ class Checkpoint {
   // Copies the tensor `prefix` + name into each tensor of `into`, in place and on its device. Throws an InputError if
   // one is missing or has another shape or dtype, i.e. if the checkpoint is of another run.
   void restore(const std::string& prefix, const NamedTensors& into) const;
-  // Throws an InputError if the fact is missing or not an integer.
-  int64_t integer(const char* fact) const;
+  // Throws an InputError if the fact is missing or not an integer of low .. high.
+  int64_t integer(const char* fact, int64_t low = 0, int64_t high = int64_t{1} << 53) const;
+  // A finite number; `missing` if there is none. Throws an InputError if it is something else.
+  double number(const char* fact, double missing) const;
 };
 
 // Concatenates the tensors of several parts, renamed to "part.tensor".

@@ -1,14 +1,16 @@
 #include "tributary/checkpoint/checkpointer.h"
 
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/memory.h"
+#include "tributary/base/print.h"
+#include "tributary/checkpoint/state_checks.h"
 
 namespace tributary {
 namespace {
@@ -16,6 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSlots = 2;
+
+std::string slot_name(int slot) {
+  return fmt::format("{}.safetensors", slot);
+}
 
 std::chrono::steady_clock::duration seconds(double count) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(count));
@@ -29,14 +35,15 @@ void declare(OptionTable& table, CheckpointOptions& options) {
       .metavar("SECONDS")
       .transient();
   table.flag(section, "restart", &options.restart, "start over: discard checkpoints and overwrite a finished result")
-      .transient();
+      .transient()
+      .flag_only();
 }
 
 CheckpointFolder::CheckpointFolder(std::string folder, const CheckpointOptions& options)
     : folder_(std::move(folder)), options_(options), due_(Clock::now() + seconds(options.every)) {}
 
 std::string CheckpointFolder::file(int slot) const {
-  return fmt::format("{}/{}.safetensors", folder_, slot);
+  return folder_ + "/" + slot_name(slot);
 }
 
 void CheckpointFolder::clean() const {
@@ -47,9 +54,11 @@ void CheckpointFolder::clean() const {
 }
 
 void CheckpointFolder::remove() const {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder_, error)) fs::remove(entry.path(), error);
-  fs::remove(folder_, error);
+  remove_own_files(folder_, [](const std::string& name) {
+    bool own = name == kMemoryName || is_temporary_name(name);
+    for (int slot = 0; slot < kSlots; ++slot) own |= name == slot_name(slot);
+    return own;
+  });
 }
 
 void CheckpointFolder::rescan() {
@@ -77,7 +86,7 @@ const Checkpoint* CheckpointFolder::resume_point() {
     }
     if (!found_ && !damage.empty())
       work_error("all checkpoints in {} are damaged ({}); start over with --restart", folder_, damage);
-    if (!damage.empty()) std::cerr << fmt::format("tributary: {}; resuming from the previous checkpoint\n", damage);
+    if (!damage.empty()) print_message(fmt::format("tributary: {}; resuming from the previous checkpoint", damage));
   }
   return found_ ? &*found_ : nullptr;
 }
@@ -121,6 +130,7 @@ std::string CheckpointFolder::interrupted_message() const {
 
 FileCheckpoints::FileCheckpoints(const std::string& file, const Configuration& config, const CheckpointOptions& options)
     : path_(file + ".checkpoint"), folder_(path_, options) {
+  refuse_link(path_);
   make_folder(path_);
   lock_ = std::make_unique<FolderLock>(path_);
   remove_leftovers(fs::absolute(file).parent_path().string());
@@ -128,15 +138,16 @@ FileCheckpoints::FileCheckpoints(const std::string& file, const Configuration& c
   folder_.on_save([text = config.text](Checkpoint& checkpoint) { checkpoint.facts["config"] = text; });
   const Checkpoint* const resume_from = folder_.resume_point();
   if (!resume_from) return;
-  const auto lines = differences(resume_from->facts.value("config", ""), config);
+  const nlohmann::json there = resume_from->facts.value("config", nlohmann::json(""));
+  require_in_checkpoint(there.is_string(), "config");
+  const auto lines = differences(there.get<std::string>(), config);
   if (!lines.empty())
     input_error("{} belongs to an interrupted run with other options ({}); choose another --out or add --restart",
                 path_, fmt::join(lines, "; "));
 }
 
 FileCheckpoints::~FileCheckpoints() {
-  std::error_code not_empty;
-  fs::remove(path_, not_empty);
+  ::rmdir(path_.c_str());  // fails if it is not empty
 }
 
 void FileCheckpoints::finish() {

@@ -80,6 +80,7 @@ class CheckpointFolder : public Checkpointer {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr const char* kMemoryName = "gpu-memory.json";  // see run/source_training_run.h
   std::string file(int slot) const;
 
   std::string folder_;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "tributary/base/json_text.h"
 #include "tributary/model/sharded_pass.h"
 
 namespace tributary {
@@ -16,7 +17,7 @@ std::string outline_of(const Checkpoint* checkpoint) {
     outline["tensors"].push_back({{"name", tensor.name},
                                   {"shape", tensor.value.sizes().vec()},
                                   {"type", static_cast<int>(tensor.value.scalar_type())}});
-  return outline.dump();
+  return json_text(outline);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tributary/data/crop.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -38,6 +40,10 @@ Picture preprocessed(Picture picture, const Preprocessing& preprocessing) {
                ? preprocessing.resize
                : static_cast<int>(static_cast<double>(preprocessing.resize) * side / static_cast<double>(shorter));
   };
+  // The longer side may come out far longer than in the file.
+  if (int64_t{scaled(picture.height)} * scaled(picture.width) > DecodeLimits{}.max_pixels)
+    throw PictureError(fmt::format("{} x {} pixels, too many once the shorter side is resized to {}", picture.width,
+                                   picture.height, preprocessing.resize));
   const Picture resized = resize_bilinear(picture, scaled(picture.height), scaled(picture.width));
   const auto offset = [&](int length) {
     const int wanted =

@@ -25,6 +25,7 @@ ImageSet subset(const ImageSet& images, std::vector<int64_t> index) {
   part.height = images.height;
   part.width = images.width;
   part.crop = images.crop;
+  part.digest = images.digest;
   part.threads = images.threads;
   part.gpu_bytes = images.gpu_bytes;
   part.feature_bytes = images.feature_bytes;

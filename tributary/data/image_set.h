@@ -20,6 +20,7 @@ struct ImageSet {
   std::vector<std::string> names;  // per picture: its path as given, or "file.idx[17]"
   std::vector<uint8_t> pixels;     // size() * height * width * 3, or empty if `read` is set
   int crop = 0;
+  uint64_t digest = 0;  // of the names and the sizes of the files, or of the content of a packed file
   std::function<void(int64_t index, uint8_t* to)> read;  // decodes one picture; thread-safe
   int threads = 0;                                       // for `read`; 0: all
   int64_t gpu_bytes = -1;                                // that a GPU may cache; -1: half of its available memory

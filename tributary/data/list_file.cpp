@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tributary/base/error.h"
+#include "tributary/base/files.h"
 #include "tributary/base/text.h"
 
 namespace fs = std::filesystem;
@@ -84,7 +85,7 @@ ListedPicture parse_line(const ListFile& list, int64_t number, std::string_view 
 // Calls visit(line_number, picture) for every picture of the list.
 template <typename Visit>
 void for_each_picture(const ListFile& list, Visit visit) {
-  std::ifstream file(list.path, std::ios::binary);
+  std::ifstream file = open_regular(list.path);
   if (!file) input_error("{} cannot be opened; check its permissions", list.path);
   int64_t number = 0;
   bool any = false;

@@ -4,12 +4,14 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <span>
 #include <system_error>
 #include <utility>
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/text.h"
 #include "tributary/data/archive/shard_paths.h"
 #include "tributary/data/digits/packed_file.h"
 #include "tributary/data/image/decode.h"
@@ -37,22 +39,21 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-// Adds the pictures in `folder` and its subfolders. Follows links to folders, except for cycles.
-void add_pictures(const fs::path& folder, int64_t label, std::vector<fs::path>& open_folders, Listing& listing) {
+// Adds the pictures in `folder` and its subfolders. Follows links to folders, but visits each folder once: a few links
+// can make a tree of millions of paths.
+void add_pictures(const fs::path& folder, int64_t label, std::set<std::string>& visited, Listing& listing) {
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);
-  if (error || std::find(open_folders.begin(), open_folders.end(), real) != open_folders.end()) return;
-  open_folders.push_back(real);
+  if (error || !visited.insert(real.string()).second) return;
   for (const fs::path& entry : sorted_entries(folder)) {
     if (is_folder(entry)) {
-      add_pictures(entry, label, open_folders, listing);
+      add_pictures(entry, label, visited, listing);
     } else if (looks_like_picture_name(entry.string()) && is_regular_file_at(entry)) {
       listing.pictures.push_back({entry.string(), entry.string(), label});
     } else if (auto skipped = skipped_file(entry.string())) {
       listing.skipped.push_back(std::move(*skipped));
     }
   }
-  open_folders.pop_back();
 }
 
 // The first few names, for error messages.
@@ -114,7 +115,7 @@ PathKind kind_of_path(const std::string& path) {
   if (is_packed_file(path)) return PathKind::kPacked;
 
   std::array<char, 4096> start = {};
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file = open_regular(path);
   if (!file) input_error("{} cannot be opened; check its permissions", path);
   file.read(start.data(), start.size());
   const std::span<const char> bytes(start.data(), static_cast<size_t>(file.gcount()));
@@ -129,8 +130,8 @@ PathKind kind_of_path(const std::string& path) {
 
 Listing list_folder(const std::string& folder) {
   Listing listing;
-  std::vector<fs::path> open_folders;
-  add_pictures(folder, -1, open_folders, listing);
+  std::set<std::string> visited;
+  add_pictures(folder, -1, visited, listing);
   if (listing.pictures.empty()) {
     refuse_packed_files(folder, "holds no pictures");
     input_error("{}; name a folder that does", no_pictures(folder, listing.skipped));
@@ -156,16 +157,17 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
   }
 
   for (const fs::path& entry : folders) listing.classes.push_back(entry.filename().string());
+  require_utf8(listing.classes, folder);
   if (!expected.empty()) {
     check_classes(folder, "class folder", "class folders", listing.classes, expected);
     listing.classes = expected;
   }
+  std::set<std::string> visited = {fs::weakly_canonical(folder).string()};  // as without labels
   for (const fs::path& entry : folders) {
     const auto found = std::find(listing.classes.begin(), listing.classes.end(), entry.filename().string());
     const size_t before = listing.pictures.size();
-    std::vector<fs::path> open_folders;
     const size_t skipped = listing.skipped.size();
-    add_pictures(entry, found - listing.classes.begin(), open_folders, listing);
+    add_pictures(entry, found - listing.classes.begin(), visited, listing);
     if (expected.empty() && listing.pictures.size() == before) {
       refuse_packed_files(entry.string(), "holds no pictures");
       const auto first = listing.skipped.begin() + static_cast<std::ptrdiff_t>(skipped);

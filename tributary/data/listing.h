@@ -31,7 +31,8 @@ struct Listing {
 // exist or is none of these kinds.
 PathKind kind_of_path(const std::string& path);
 
-// All pictures in a folder and its subfolders, sorted by path, without hidden files and folders.
+// All pictures in a folder and its subfolders, sorted by path, without hidden files and folders. A folder that several
+// links lead to counts once.
 Listing list_folder(const std::string& folder);
 
 // The pictures of a folder with one subfolder per class, in the order of list_folder. The classes are the sorted folder

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "tributary/base/error.h"
@@ -47,14 +48,29 @@ void allocate(ImageSet& set, int64_t count, const std::string& path) {
   }
 }
 
-void decode_to(uint8_t* target, const PictureSource& source, int64_t index, const LoadOptions& options) {
+// Returns the size of the picture's file.
+size_t decode_to(uint8_t* target, const PictureSource& source, int64_t index, const LoadOptions& options) {
   thread_local std::vector<uint8_t> memory;  // reused, to avoid page faults
   const std::vector<uint8_t> file = source.read ? source.read(index) : std::vector<uint8_t>();
   Picture picture =
       preprocessed(source.decode(index, file, {options.max_pixels}, std::move(memory)), options.preprocessing);
   std::memcpy(target, picture.rgb.data(), picture.rgb.size());
   memory = std::move(picture.rgb);
+  return file.size();
 }
+
+// Identifies the pictures of a set when a run resumes (FNV-1a).
+class Digest {
+ public:
+  void add(std::string_view bytes) {
+    for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  void add(uint64_t number) { add(fmt::format("/{}/", number)); }
+  uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_ = 0xcbf29ce484222325;
+};
 
 // Calls decode(i) for every picture and returns the errors of those that cannot be read.
 template <typename Decode>
@@ -97,15 +113,19 @@ LabelledImages decode_all(const std::string& path, PictureSource source, const L
   const auto bytes = static_cast<size_t>(set.picture_bytes());
   const bool in_memory = fits(total, set, options);
   if (in_memory) allocate(set, total, path);
+  std::vector<uint64_t> file_sizes(static_cast<size_t>(total));
   const auto reasons = decode_errors(total, options.threads, [&](int64_t index) {
     thread_local std::vector<uint8_t> scratch;
     if (!in_memory) scratch.resize(bytes);
-    decode_to(in_memory ? set.pixels.data() + index * set.picture_bytes() : scratch.data(), source, index, options);
+    file_sizes[static_cast<size_t>(index)] =
+        decode_to(in_memory ? set.pixels.data() + index * set.picture_bytes() : scratch.data(), source, index, options);
   });
 
   std::vector<SkippedPicture> bad = std::move(source.skipped);
   const size_t pictures = reasons.size() + unreadable_pictures(bad);
   std::vector<int64_t> good;
+  Digest digest;
+  digest.add(source.content);
   for (size_t i = 0; i < reasons.size(); ++i) {
     const auto index = static_cast<int64_t>(i);
     if (reasons[i]) {
@@ -115,9 +135,12 @@ LabelledImages decode_all(const std::string& path, PictureSource source, const L
     if (in_memory && set.names.size() != i)
       std::memcpy(set.pixels.data() + set.names.size() * bytes, set.pixels.data() + i * bytes, bytes);
     if (!in_memory) good.push_back(index);
+    digest.add(source.names[i]);
+    digest.add(file_sizes[i]);
     set.names.push_back(std::move(source.names[i]));
     if (!source.labels.empty()) result.labels.values.push_back(source.labels[i]);
   }
+  set.digest = digest.value();
   if (in_memory) {
     set.pixels.resize(set.names.size() * bytes);
   } else {

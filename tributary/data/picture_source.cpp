@@ -1,5 +1,7 @@
 #include "tributary/data/picture_source.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +10,7 @@
 #include <utility>
 
 #include "tributary/base/error.h"
+#include "tributary/base/files.h"
 #include "tributary/data/archive/shard_index.h"
 #include "tributary/data/digits/packed_file.h"
 #include "tributary/data/image/decode.h"
@@ -23,7 +26,7 @@ constexpr int64_t kMaxFileBytes = int64_t{1} << 30;
 std::vector<uint8_t> read_whole_file(const std::string& path) {
   std::error_code error;
   const auto size = static_cast<int64_t>(std::filesystem::file_size(path, error));
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file = open_regular(path);
   if (error || !file) throw PictureError("cannot be opened");
   if (size > kMaxFileBytes) throw PictureError("file of more than 1 GiB");
   std::vector<uint8_t> bytes(static_cast<size_t>(size));
@@ -79,8 +82,10 @@ Picture packed_picture(const PackedImages& images, int64_t index, std::vector<ui
 PictureSource packed_source(const std::string& path) {
   const auto images = std::make_shared<const PackedImages>(read_packed_images(path));
   if (images->count == 0) input_error("{} holds no pictures; name a file that does", path);
+  require_packed_size(path, images->count, /*height=*/1, /*width=*/1, /*channels=*/1);  // for the names
   PictureSource source;
   for (int64_t i = 0; i < images->count; ++i) source.names.push_back(fmt::format("{}[{}]", path, i));
+  source.content = crc32_z(0, images->bytes.data(), images->bytes.size());
   source.decode = [images](int64_t index, std::span<const uint8_t>, const DecodeLimits&, std::vector<uint8_t> memory) {
     return packed_picture(*images, index, std::move(memory));
   };

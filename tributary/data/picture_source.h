@@ -30,6 +30,8 @@ struct PictureSource {
                         std::vector<uint8_t> memory)>
       decode;
 
+  uint64_t content = 0;  // digest of the pixels of a packed file
+
   int64_t size() const { return static_cast<int64_t>(names.size()); }
 };
 

@@ -36,6 +36,10 @@ void synchronise(torch::Device device) {
   if (device.is_cuda()) torch::cuda::synchronize();
 }
 
+bool is_out_of_memory(const std::exception& error) {
+  return std::string_view(error.what()).find("can't allocate memory") != std::string_view::npos;
+}
+
 bool is_out_of_gpu_memory(const std::exception& error) {
   const std::string_view what = error.what();
   return what.find("out of memory") != std::string_view::npos || what.find("ALLOC_FAILED") != std::string_view::npos;
@@ -80,7 +84,9 @@ int64_t peak_process_memory(torch::Device device) {
 int set_threads(int threads) {
   // Torch counts physical cores only; on small machines hyper-threads help.
   constexpr int kSmall = 8;
-  if (threads == 0) threads = std::max(at::get_num_threads(), std::min(hardware_threads(), kSmall));
+  const int cpus = hardware_threads();
+  if (threads == 0) threads = std::max(std::min(at::get_num_threads(), cpus), std::min(cpus, kSmall));
+  if (threads > cpus) require_threads(threads);
   at::set_num_threads(threads);
   return at::get_num_threads();
 }

@@ -33,6 +33,8 @@ int64_t peak_process_memory(torch::Device device);
 // use. It is part of a run's configuration, because it affects the order of summation.
 int set_threads(int threads);
 
+// Whether an exception of LibTorch means that the machine is out of memory.
+bool is_out_of_memory(const std::exception& error);
 // Whether an exception of LibTorch's allocator, the driver or cuBLAS means out of GPU memory.
 bool is_out_of_gpu_memory(const std::exception& error);
 // Returns the allocator's cached GPU memory to the driver.

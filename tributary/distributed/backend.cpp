@@ -65,6 +65,7 @@ c10::intrusive_ptr<c10d::Store> tcp_store(const RankInfo& rank_info, bool server
   options.timeout = patience;
   try {
     c10::intrusive_ptr<c10d::Store> store = c10::make_intrusive<c10d::TCPStore>(rank_info.address, options);
+    if (!rank_info.secret.empty()) store = c10::make_intrusive<c10d::PrefixStore>(rank_info.secret, store);
     if (!rank_info.store_hosted_by_launcher) return store;
     return c10::make_intrusive<c10d::PrefixStore>("tributary/attempt " + rank_info.attempt, store);
   } catch (const std::exception& error) {

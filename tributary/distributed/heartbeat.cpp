@@ -7,7 +7,6 @@
 #include <array>
 #include <chrono>
 #include <condition_variable>
-#include <iostream>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <string_view>
 
 #include "tributary/base/message.h"
+#include "tributary/base/print.h"
 #include "tributary/launch/launcher.h"
 
 namespace tributary {
@@ -160,7 +160,7 @@ void Heartbeat::State::watch() {
     if (Clock::now() - last_reply > patience && exit_message.empty()) handle_silent_store();
     if (!failure || reported || !exit_message.empty()) continue;
     if (changed.wait_for(lock, kGracePeriod, [this] { return reported || stopped || !exit_message.empty(); })) continue;
-    if (!failure->quiet) std::cerr << fmt::format("tributary: {}\n", failure->message) << std::flush;
+    if (!failure->quiet) print_message("tributary: " + failure->message);
     _exit(exit_code_for_lost_peer());
   }
 }

@@ -1,6 +1,6 @@
 #include "tributary/eval/metrics.h"
 
-#include <numeric>
+#include <limits>
 
 namespace tributary {
 
@@ -11,16 +11,32 @@ double accuracy_of(const Tensor& scores, const Tensor& label) {
 Confusion confusion_of(const Tensor& scores, const Labels& truth) {
   const Tensor predicted = scores.argmax(-1).to(torch::kCPU);
   const auto row = predicted.accessor<int64_t, 1>();
-  Confusion counts(truth.classes.size(), std::vector<int64_t>(truth.classes.size(), 0));
-  for (int64_t i = 0; i < predicted.size(0); ++i) ++counts[truth.values[i]][row[i]];
-  return counts;
+  Confusion confusion{static_cast<int64_t>(truth.classes.size()), {}};
+  for (int64_t i = 0; i < predicted.size(0); ++i) ++confusion.counts[{truth.values[i], row[i]}];
+  return confusion;
+}
+
+std::vector<std::vector<int64_t>> dense(const Confusion& confusion) {
+  const auto classes = static_cast<size_t>(confusion.classes);
+  std::vector<std::vector<int64_t>> table(classes, std::vector<int64_t>(classes, 0));
+  for (const auto& [cell, count] : confusion.counts) table[cell.first][cell.second] = count;
+  return table;
+}
+
+std::vector<int64_t> class_sizes(const Confusion& confusion) {
+  std::vector<int64_t> sizes(static_cast<size_t>(confusion.classes), 0);
+  for (const auto& [cell, count] : confusion.counts) sizes[cell.first] += count;
+  return sizes;
 }
 
 std::vector<double> class_accuracies(const Confusion& confusion) {
   std::vector<double> accuracies;
-  for (size_t k = 0; k < confusion.size(); ++k) {
-    const auto total = static_cast<double>(std::accumulate(confusion[k].begin(), confusion[k].end(), int64_t{0}));
-    accuracies.push_back(static_cast<double>(confusion[k][k]) / total);
+  for (const int64_t size : class_sizes(confusion)) {
+    const auto k = static_cast<int64_t>(accuracies.size());
+    const auto right = confusion.counts.find({k, k});
+    accuracies.push_back(size == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                   : static_cast<double>(right == confusion.counts.end() ? 0 : right->second) /
+                                         static_cast<double>(size));
   }
   return accuracies;
 }

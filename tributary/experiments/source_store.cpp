@@ -13,6 +13,7 @@
 #include "tributary/base/files.h"
 #include "tributary/base/folder_lock.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/json_text.h"
 #include "tributary/data/archive/shard_paths.h"
 #include "tributary/data/digits/packed_file.h"
 #include "tributary/data/list_file.h"
@@ -94,11 +95,11 @@ std::pair<std::string, std::string> source_and_digest(const fs::path& model) {
 std::vector<std::string> sources_of_run(const fs::path& run) {
   std::vector<std::string> files;
   if (!is_regular_file_at(run / "DONE") || !is_regular_file_at(run / "summary.json")) return files;
-  std::ifstream file(run / "summary.json");
+  std::ifstream file = open_regular((run / "summary.json").string());
   const nlohmann::json summary = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!summary.is_object() || !summary.contains("sources")) return files;
   for (const nlohmann::json& source : summary.at("sources"))
-    if (source.contains("file")) files.push_back(source.at("file"));
+    if (source.contains("file") && source.at("file").is_string()) files.push_back(source.at("file"));
   return files;
 }
 
@@ -167,7 +168,7 @@ bool train_stored(const StoredSource& source, const std::function<void()>& train
     }
   }
   if (source.trained()) return false;
-  write_file_atomically(source.folder + "/source.json", nlohmann::json(source.recipe).dump(2) + "\n");
+  write_file_atomically(source.folder + "/source.json", json_text(nlohmann::json(source.recipe), 2) + "\n");
   train();
   return true;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tributary/base/csv.h"
 #include "tributary/base/text.h"
 #include "tributary/experiments/tables.h"
 #include "tributary/terminal/table.h"
@@ -109,8 +110,8 @@ std::string table_csv(const TableTask& task, const TableResult& result) {
       const TableCell& cell = result.cells.at(row.key).at(target);
       const std::string paper = row.paper.count(target) ? fmt::format("{:.1f}", row.paper.at(target)) : "";
       for (size_t s = 0; s < cell.last.size(); ++s)
-        text += fmt::format("{},{},{},{:.3f},{:.3f},{:.3f},{}\n", row.key, target, s, cell.last[s], cell.picked[s],
-                            cell.with_labels[s], paper);
+        text += fmt::format("{},{},{},{:.3f},{:.3f},{:.3f},{}\n", csv_field(row.key), csv_field(target), s,
+                            cell.last[s], cell.picked[s], cell.with_labels[s], paper);
     }
   return text;
 }

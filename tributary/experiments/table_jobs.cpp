@@ -12,9 +12,16 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/json_text.h"
 
 namespace tributary {
 namespace {
+
+// 0 if the object has no such number.
+int64_t whole_number(const nlohmann::json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && found != object.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+}
 
 constexpr auto kPoll = std::chrono::milliseconds(500);  // of running jobs whose size is unknown
 
@@ -147,22 +154,22 @@ void write_known_peaks(const std::string& folder, const KnownPeaks& peaks) {
   if (peaks.empty()) return;
   KnownPeaks all = read_known_peaks(folder);
   for (const auto& [kind, bytes] : peaks) all[kind] = std::max(all[kind], bytes);
-  write_file_atomically(peaks_file(folder), nlohmann::json(all).dump(2) + "\n");
+  write_file_atomically(peaks_file(folder), json_text(nlohmann::json(all), 2) + "\n");
 }
 
 int64_t gpu_peak_of_training(const std::string& memory_file) {
-  std::ifstream file(memory_file);
+  std::ifstream file = open_regular(memory_file);
   const nlohmann::json object = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  return object.is_object() ? object.value("gpu_peak_bytes", int64_t{0}) : 0;
+  return whole_number(object, "gpu_peak_bytes");
 }
 
 int64_t gpu_peak_of_metrics(const std::string& metrics_file) {
-  std::ifstream file(metrics_file);
+  std::ifstream file = open_regular(metrics_file);
   int64_t peak = 0;
   for (std::string line; std::getline(file, line);) {
     const nlohmann::json round = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!round.is_object() || round.value("round", 0) < 1) continue;  // an incomplete line is read again later
-    peak = std::max(peak, round.value("gpu_peak_bytes", int64_t{0}));
+    if (whole_number(round, "round") < 1) continue;  // an incomplete line is read again later
+    peak = std::max(peak, whole_number(round, "gpu_peak_bytes"));
   }
   return peak;
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tributary/base/error.h"
+#include "tributary/base/json_text.h"
 #include "tributary/base/text.h"
 
 namespace tributary {
@@ -14,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 void check(const ModelInfo& info) {
+  constexpr double kLargestMean = 1e6;
   if (info.architecture.empty()) throw std::runtime_error("no architecture");
   if (info.classes.size() < 2) throw std::runtime_error(fmt::format("{} classes", info.classes.size()));
   if (std::set<std::string>(info.classes.begin(), info.classes.end()).size() != info.classes.size())
@@ -26,9 +28,10 @@ void check(const ModelInfo& info) {
   if (!(info.bottleneck_dropout >= 0 && info.bottleneck_dropout < 1))
     throw std::runtime_error("dropout outside [0, 1)");
   for (int c = 0; c < 3; ++c)
-    if (!std::isfinite(info.normalisation.mean[c]) || !(info.normalisation.deviation[c] > 0) ||
-        !std::isfinite(info.normalisation.deviation[c]))
-      throw std::runtime_error("normalisation without finite means and positive deviations");
+    if (!(std::abs(info.normalisation.mean[c]) <= kLargestMean) || !std::isfinite(info.normalisation.deviation[c]) ||
+        !(info.normalisation.deviation[c] >= kSmallestDeviation))
+      throw std::runtime_error(fmt::format("normalisation by a mean beyond {:g} or a deviation below {:g}",
+                                           kLargestMean, kSmallestDeviation));
 }
 
 // Parses one of two names; a missing key means the first, for older files.
@@ -93,7 +96,7 @@ std::string to_json(const ModelInfo& info) {
                  {"classifier", info.classifier == ClassifierKind::kWeightNorm ? "weight_norm" : "linear"},
                  {"stride", info.first_stride == FirstStride::kIn3x3 ? "3x3" : "1x1"}};
   if (!info.last_layer.empty()) object["last_layer"] = info.last_layer;
-  return object.dump();
+  return json_text(object);
 }
 
 ModelInfo model_info_from_json(const std::string& text, const std::string& file) {

@@ -10,6 +10,9 @@
 
 namespace tributary {
 
+// Smaller deviations would make numbers beyond those of float32 out of pixels.
+inline constexpr double kSmallestDeviation = 1e-6;
+
 // Input normalisation: (value / 255 - mean) / deviation, per channel.
 struct Normalisation {
   std::array<double, 3> mean = {0.5, 0.5, 0.5};

@@ -10,6 +10,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_text.h"
 #include "tributary/base/text.h"
 
 namespace tributary {
@@ -234,9 +235,9 @@ TensorEntry validated(const RawEntry& raw, std::span<const uint8_t> data, const 
   return entry;
 }
 
-std::string json_text(const std::string& text, const std::string& path) {
+std::string quoted_json(const std::string& text, const std::string& path) {
   if (!is_utf8(text)) input_error("cannot write {}: \"{}\" is not UTF-8; rename it", path, printable(text));
-  return nlohmann::json(text).dump();
+  return json_text(nlohmann::json(text));
 }
 
 }  // namespace
@@ -314,7 +315,7 @@ void write_safetensors(const std::string& path, std::span<const TensorEntry> ent
   std::vector<std::string> items;
   if (!metadata.empty()) {
     std::vector<std::string> pairs;
-    for (const auto& [key, value] : metadata) pairs.push_back(json_text(key, path) + ":" + json_text(value, path));
+    for (const auto& [key, value] : metadata) pairs.push_back(quoted_json(key, path) + ":" + quoted_json(value, path));
     items.push_back(fmt::format("\"{}\":{{{}}}", kMetadataKey, fmt::join(pairs, ",")));
   }
   std::vector<std::span<const uint8_t>> chunks(2);  // the length and the header, filled in below
@@ -326,7 +327,7 @@ void write_safetensors(const std::string& path, std::span<const TensorEntry> ent
     TRIBUTARY_CHECK(byte_count(entry->shape, entry->dtype) == entry->data.size(), "{} is {} [{}] but has {} bytes",
                     entry->name, name_of(entry->dtype), fmt::join(entry->shape, ", "), entry->data.size());
     items.push_back(fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                                json_text(entry->name, path), name_of(entry->dtype), fmt::join(entry->shape, ","),
+                                quoted_json(entry->name, path), name_of(entry->dtype), fmt::join(entry->shape, ","),
                                 offset, offset + entry->data.size()));
     offset += entry->data.size();
     chunks.push_back(entry->data);

@@ -34,7 +34,7 @@ std::string name_of(FileFormat format) {
 }
 
 FileFormat format_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file = open_regular(path);
   std::array<char, 32> start = {};
   file.read(start.data(), start.size());
   const std::span<const uint8_t> head(reinterpret_cast<const uint8_t*>(start.data()),

@@ -3,22 +3,25 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iostream>
 #include <map>
 
 #include "tributary/base/error.h"
+#include "tributary/base/print.h"
 #include "tributary/base/process.h"
 #include "tributary/base/threads.h"
 #include "tributary/launch/address.h"
+#include "tributary/launch/rank_info.h"
 
 namespace tributary {
 namespace {
@@ -46,7 +49,15 @@ class StringArray {
   std::vector<char*> pointers_;
 };
 
-std::vector<std::string> environment_of(int64_t rank, int64_t size, int port) {
+// 128 random bits in hexadecimal.
+std::string new_secret() {
+  std::array<uint64_t, 2> bits{};
+  if (getrandom(bits.data(), sizeof bits, 0) != sizeof bits)
+    work_error("cannot draw a secret: {}", std::strerror(errno));
+  return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
+}
+
+std::vector<std::string> environment_of(int64_t rank, int64_t size, int port, const std::string& secret) {
   std::map<std::string, std::string> table;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
@@ -59,6 +70,7 @@ std::vector<std::string> environment_of(int64_t rank, int64_t size, int port) {
   table["MASTER_PORT"] = std::to_string(port);
   table.try_emplace("OMP_NUM_THREADS", std::to_string(std::max<int64_t>(1, hardware_threads() / size)));
   table[kMark] = "1";
+  table[kJobSecret] = secret;
   table[kParent] = std::to_string(getpid());
   std::vector<std::string> entries;
   for (const auto& [name, value] : table) entries.push_back(name + "=" + value);
@@ -120,10 +132,11 @@ class Children {
  public:
   Children(const Launch& plan, const Signals& signals) : plan_(plan) {
     const int port = free_port();
+    const std::string secret = new_secret();
     const StringArray arguments(plan.arguments);
     const pid_t parent = getpid();
     for (int64_t rank = 0; rank < plan.processes; ++rank) {
-      const StringArray environment(environment_of(rank, plan.processes, port));
+      const StringArray environment(environment_of(rank, plan.processes, port, secret));
       const pid_t child = fork();
       if (child == 0) run_child(plan, rank, parent, arguments.data(), environment.data(), signals.before());
       if (child < 0) {
@@ -160,8 +173,8 @@ class Children {
       if (found == running_.end()) continue;
       running_.erase(found);
       if (WIFSIGNALED(status) && !interrupted_ && terminations_ == 0)
-        std::cerr << fmt::format("tributary: rank {} was killed by signal {} ({})\n", rank_of_.at(child),
-                                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+        print_message(fmt::format("tributary: rank {} was killed by signal {} ({})", rank_of_.at(child),
+                                  WTERMSIG(status), strsignal(WTERMSIG(status))));
       record_code(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     }
   }

@@ -87,6 +87,7 @@ std::optional<std::string> own_environment(const std::string& name) {
 void clear_rank_environment() {
   for (const LauncherVariables* const launcher : {&kTorchrun, &kOpenMpi, &kSlurm, &kMpich})
     for (const char* const name : {launcher->rank, launcher->size}) unsetenv(name);
+  unsetenv(kJobSecret);
 }
 
 std::string first_host(const std::string& list) {
@@ -135,6 +136,7 @@ RankInfo read_rank_info(const Environment& environment) {
   // torchrun restarts failed processes and hosts the store of all attempts in its agent.
   rank_info.store_hosted_by_launcher = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
   if (rank_info.store_hosted_by_launcher) rank_info.attempt = environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
+  rank_info.secret = environment(kJobSecret).value_or("");
   return rank_info;
 }
 

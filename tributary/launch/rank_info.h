@@ -18,8 +18,11 @@ struct RankInfo {
   int port = 0;                           // of rank 0's store
   bool store_hosted_by_launcher = false;  // the launcher hosts c10d's store, not rank 0
   std::string attempt;                    // restart count, if several attempts share that store
+  std::string secret;                     // of the job: begins the names in the store, so that only its ranks know them
   bool given = false;                     // started by a launcher, even with one process
 };
+
+inline constexpr const char* kJobSecret = "TRIBUTARY_JOB_SECRET";  // set by the launcher
 
 // The value of a variable; nullopt if it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;

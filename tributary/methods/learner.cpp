@@ -7,6 +7,7 @@
 #include "tributary/base/beta_draw.h"
 #include "tributary/base/error.h"
 #include "tributary/base/stopwatch.h"
+#include "tributary/checkpoint/state_checks.h"
 #include "tributary/device/device.h"
 #include "tributary/train/sampler.h"
 #include "tributary/train/schedule.h"
@@ -56,6 +57,11 @@ class LearnerTask : public TrainingTask {
     loop_.begin_round(round);
     loop_.restore(checkpoint, prefix() + "loop.");
     checkpoint.restore(prefix(), learner_.state());
+    const auto classes = static_cast<int64_t>(ensemble_.classes().size());
+    for (const NamedTensor& tensor : learner_.state())  // integers are labels, or counters without dimensions
+      if (tensor.value.scalar_type() == torch::kInt64)
+        require_integers(tensor.value, tensor.value.sizes().vec(), 0, tensor.value.dim() == 0 ? INT32_MAX : classes,
+                         tensor.name);
   }
 
   std::vector<std::string> loss_terms() const override {
@@ -226,9 +232,9 @@ class LearnedAdaptation {
   }
 
   void restore(const Checkpoint& from) {
-    event_.round = from.integer("round");
+    event_.round = from.integer("round", 1, schedule_.rounds);
     event_.pictures = from.integer("pictures");
-    watch_ = Stopwatch(from.facts.value("seconds", 0.0));
+    watch_ = Stopwatch(from.number("seconds", 0));
     from.restore("", ensemble_.state());
     for (const auto& task : tasks_) task->restore(from, event_.round);
   }

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "tributary/base/error.h"
+#include "tributary/base/text.h"
 
 namespace tributary {
 namespace {
@@ -82,10 +83,10 @@ void require_preprocessing(const Architecture& network, const Preprocessing& pre
                 preprocessing.size, preprocessing.size);
 }
 
-ModelInfo fresh_info(std::string name, const std::string& architecture_name, std::vector<std::string> classes) {
+ModelInfo fresh_info(const std::string& name, const std::string& architecture_name, std::vector<std::string> classes) {
   const Architecture& network = architecture(architecture_name);
   ModelInfo info;
-  info.name = std::move(name);
+  info.name = utf8_text(name);
   info.architecture = architecture_name;
   info.classes = std::move(classes);
   info.preprocessing = network.preprocessing;

@@ -38,7 +38,7 @@ inline const std::string kTorchScript = "torchscript";
 void require_preprocessing(const Architecture& network, const Preprocessing& preprocessing);
 
 // The description of an untrained model with a bottleneck and the architecture's default preprocessing.
-ModelInfo fresh_info(std::string name, const std::string& architecture, std::vector<std::string> classes);
+ModelInfo fresh_info(const std::string& name, const std::string& architecture, std::vector<std::string> classes);
 
 // `first_stride` affects residual networks with bottleneck blocks only.
 Backbone make_backbone(const std::string& architecture, FirstStride first_stride, const Init& init);

@@ -35,6 +35,10 @@ class SourceModel {
   void rename(std::string name) { info_.name = std::move(name); }
   void rename_classes(std::vector<std::string> names) { info_.classes = std::move(names); }  // in the same order
 
+  // The file that the model came from, for messages; its name if there is none.
+  std::string origin() const { return file_.empty() ? info_.name : file_; }
+  void set_file(std::string file) { file_ = std::move(file); }
+
   NamedTensors backbone_parameters() const { return body_->backbone().parameters; }
   NamedTensors bottleneck_parameters() const { return body_->bottleneck().parameters; }
   NamedTensors classifier_parameters() const { return body_->classifier().parameters; }
@@ -62,6 +66,7 @@ class SourceModel {
 
  private:
   ModelInfo info_;
+  std::string file_;
   std::unique_ptr<SourceBody> body_;
   Sharding sharding_;
 };

@@ -5,6 +5,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_text.h"
 #include "tributary/io/pytorch_writer.h"
 #include "tributary/model/layered_source.h"
 #include "tributary/model_io/model_file.h"
@@ -63,7 +64,7 @@ nlohmann::json export_facts(const Ensemble& ensemble) {
 }
 
 void export_card(const std::string& path, const Ensemble& ensemble) {
-  write_file_atomically(path, export_facts(ensemble).dump(2) + "\n");
+  write_file_atomically(path, json_text(export_facts(ensemble), 2) + "\n");
 }
 
 void export_state_dict(const std::string& path, const Ensemble& ensemble) {

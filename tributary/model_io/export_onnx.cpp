@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
+#include "tributary/base/json_text.h"
 #include "tributary/io/onnx_writer.h"
 #include "tributary/model/layered_source.h"
 #include "tributary/model_io/export.h"
@@ -193,7 +194,7 @@ void export_onnx(const std::string& path, const Ensemble& ensemble) {
   graph.output("probabilities", DType::F32, {"batch", classes});
   const nlohmann::json facts = export_facts(ensemble);
   for (const auto& [key, value] : facts.items())
-    graph.metadata(key, value.is_string() ? value.get<std::string>() : value.dump());
+    graph.metadata(key, value.is_string() ? value.get<std::string>() : json_text(value));
   graph.write(path);
 }
 

@@ -63,9 +63,9 @@ std::vector<std::string> class_names(const ImportOptions& options, int64_t count
 }
 
 std::string name_of_source(const std::string& path) {
-  if (!is_triplet(path)) return telling_model_name(path);
+  if (!is_triplet(path)) return utf8_text(telling_model_name(path));
   const std::string folder = telling_folder(path);
-  return folder.empty() ? std::filesystem::path(path).lexically_normal().filename().string() : folder;
+  return utf8_text(folder.empty() ? std::filesystem::path(path).lexically_normal().filename().string() : folder);
 }
 
 // Fills options that the user did not give from the metadata of a safetensors file.
@@ -163,6 +163,7 @@ std::vector<std::string> read_class_names(const std::string& path) {
   }
   const std::set<std::string> different(names.begin(), names.end());
   if (different.size() != names.size()) input_error("{} has duplicate class names", path);
+  require_utf8(names, path);
   return names;
 }
 
@@ -196,7 +197,7 @@ void declare(OptionTable& table, ImportOptions& options) {
             "text file with class names, one per line, for weights that come without")
       .metavar("FILE");
   table.flag(section, "ignore_extra", &options.ignore_extra, "ignore tensors that the network does not have");
-  table.flag(section, "trust", &options.trust, "load TorchScript files, which can run code").transient();
+  table.flag(section, "trust", &options.trust, "load TorchScript files, which can run code").transient().flag_only();
   table
       .text(section, "last_layer", &options.last_layer,
             "last linear layer of a TorchScript module without the methods features and classify, as classifier.1")
@@ -220,7 +221,8 @@ void apply_preprocessing(const ImportOptions& options, const Architecture& netwo
   if (!options.mean.empty()) info.normalisation.mean = three_numbers(options.mean, "--mean");
   if (!options.deviation.empty()) info.normalisation.deviation = three_numbers(options.deviation, "--std");
   for (const double value : info.normalisation.deviation)
-    if (!(value > 0)) input_error("--std {}: every channel needs a positive one", options.deviation);
+    if (!(value >= kSmallestDeviation))
+      input_error("--std {}: every channel needs at least {:g}", options.deviation, kSmallestDeviation);
   info.first_stride = options.stride == StrideChoice::kIn1x1 ? FirstStride::kIn1x1 : FirstStride::kIn3x3;
   info.bottleneck_dropout = network.bottleneck_dropout;
 }
@@ -281,6 +283,17 @@ Tensor tensor_of(const TensorEntry& entry, const std::string& file) {
   return value;
 }
 
+void require_usable(SourceModel& source, const std::string& file) {
+  for (const NamedTensor& tensor : source.state()) {
+    if (tensor.name.ends_with("running_var") && tensor.value.numel() > 0 && tensor.value.min().item<double>() < 0)
+      input_error("{}: tensor {} has a negative variance; the file is damaged", file, tensor.name);
+    if (tensor.name.ends_with("weight_v") && !(tensor.value.flatten(1).norm(2, 1) > 0).all().item<bool>())
+      input_error("{}: tensor {} has a row of zeros, which weight normalisation divides by; the file is damaged", file,
+                  tensor.name);
+  }
+  source.set_file(file);
+}
+
 namespace {
 
 [[noreturn]] void refuse_shape(const TensorEntry& entry, const Tensor& value, const Tensor& needed,
@@ -336,6 +349,7 @@ SourceModel import_source(const std::string& path, const ImportOptions& options)
   NamedTensors state = source.state();
   fill(weights, path, state, "");
   source.restore(state);
+  require_usable(source, path);
   return source;
 }
 
@@ -351,6 +365,8 @@ void import_backbone(const WeightFile& weights, const std::string& path, SourceM
   NamedTensors mine = model.state();
   for (size_t i = 0; i < mine.size() && mine[i].name.starts_with("backbone."); ++i) mine[i].value = state[i].value;
   model.restore(mine);
+  require_usable(model, path);
+  model.set_file({});  // the rest of the model is not from that file
 }
 
 SourceModel import_script(const std::string& path, const ImportOptions& options) {
@@ -367,7 +383,9 @@ SourceModel import_script(const std::string& path, const ImportOptions& options)
                                                info.preprocessing.size);
   info.feature_width = body->feature_width();
   info.classes = class_names(options, body->classes(), path);
-  return SourceModel(info, std::move(body));
+  SourceModel source(info, std::move(body));
+  source.set_file(path);
+  return source;
 }
 
 }  // namespace tributary

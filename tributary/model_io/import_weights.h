@@ -74,6 +74,10 @@ void import_backbone(const WeightFile& weights, const std::string& path, SourceM
 // Imports a TorchScript file. Throws an InputError unless `options.trust` is set.
 SourceModel import_script(const std::string& path, const ImportOptions& options);
 
+// Throws an InputError that names `file` if layers of the model would divide by zero or take the root of a negative
+// number: negative variances, zero rows under weight normalisation. Remembers the file in the model.
+void require_usable(SourceModel& source, const std::string& file);
+
 // The entry's values as float32, or int64 for counters. Throws an InputError that names `file` if any is non-finite.
 Tensor tensor_of(const TensorEntry& entry, const std::string& file);
 

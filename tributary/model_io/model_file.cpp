@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
+#include "tributary/base/json_text.h"
 #include "tributary/model/scripted_source.h"
 #include "tributary/model_io/source_spec.h"
 
@@ -73,7 +74,9 @@ SourceModel assemble_script(const SafetensorsFile& file, const ModelInfo& info, 
   if (body->feature_width() != info.feature_width || body->classes() != static_cast<int64_t>(info.classes.size()))
     input_error("{}: the TorchScript of {} does not match its description; the file is damaged", file.name(),
                 info.name);
-  return SourceModel(info, std::move(body));
+  SourceModel source(info, std::move(body));
+  source.set_file(file.name());
+  return source;
 }
 
 SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const std::string& prefix, bool trust) {
@@ -81,6 +84,11 @@ SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const s
   if (!info.bottleneck && info.feature_width != make_backbone(info.architecture, info.first_stride, {}).width)
     input_error("{}: {} does not have {} features; the file is damaged", file.name(), info.architecture,
                 info.feature_width);
+  try {
+    require_preprocessing(architecture(info.architecture), info.preprocessing);
+  } catch (const InputError& error) {
+    input_error("{}: {}", file.name(), error.what());
+  }
   SourceModel source(info, Init());
   NamedTensors state = source.state();
   for (NamedTensor& tensor : state) {
@@ -91,6 +99,7 @@ SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const s
     tensor.value = value;
   }
   source.restore(state);
+  require_usable(source, file.name());
   return source;
 }
 
@@ -123,6 +132,9 @@ Ensemble assemble_mixture(const SafetensorsFile& file, bool trust) {
     if (ensemble.mixture.weights.sizes() != torch::IntArrayRef({ensemble.size()}))
       input_error("{}: the number of mixture weights is not that of its {} sources; the file is damaged", file.name(),
                   ensemble.size());
+    constexpr double kLargestWeight = 1e6;
+    if (ensemble.mixture.weights.abs().max().item<double>() > kLargestWeight)
+      input_error("{}: a mixture weight is beyond {:g}; the file is damaged", file.name(), kLargestWeight);
   } else if (ensemble.mixture.rule == Combination::kWeightedLogits ||
              ensemble.mixture.rule == Combination::kWeightedProbabilities) {
     input_error("{}: the mixture's weights are missing; the file is damaged", file.name());
@@ -151,7 +163,7 @@ void save_ensemble(const std::string& path, const Ensemble& ensemble) {
   write_safetensors(path, out.entries,
                     {{"format", kFormat},
                      {"kind", "mixture"},
-                     {"sources", infos.dump()},
+                     {"sources", json_text(infos)},
                      {"rule", name_of_rule(ensemble.mixture.rule)}});
 }
 

@@ -8,6 +8,7 @@
 #include "tributary/adapt/feature_rows.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_text.h"
 #include "tributary/embedding/principal_components.h"
 #include "tributary/io/safetensors.h"
 
@@ -100,6 +101,13 @@ void check_shapes(const RoundHistory& round, const std::string& file) {
   if (!fit) input_error("{} is damaged: its tensors have inconsistent shapes; repeat the run", file);
 }
 
+void check_labels(const RoundHistory& round, int64_t classes, const std::string& file) {
+  for (const Tensor& label : {round.label, round.pseudo_label, round.source_label})
+    if (label.defined() && label.numel() > 0 &&
+        (label.min().item<int64_t>() < 0 || label.max().item<int64_t>() >= classes))
+      input_error("{} is damaged: a label is not one of the {} classes; repeat the run", file, classes);
+}
+
 RoundHistory read_round(const std::string& path) {
   const SafetensorsFile file = SafetensorsFile::read(path);
   RoundHistory round;
@@ -154,7 +162,7 @@ void HistoryObserver::begin(const Ensemble& ensemble) const {
                            {"device", ensemble.sources.front().device().str()},
                            {"joint_width", ensemble.joint_width()}};
   for (const SourceModel& source : ensemble.sources) common["sources"].push_back(source.info().name);
-  write_file_atomically(folder_.file("history/run.json"), common.dump(2) + "\n");
+  write_file_atomically(folder_.file("history/run.json"), json_text(common, 2) + "\n");
 }
 
 History read_history(const std::string& run) {
@@ -171,7 +179,10 @@ History read_history(const std::string& run) {
   } catch (const nlohmann::json::exception&) {
     input_error("{} is damaged; repeat the run", common);
   }
-  for (const std::string& file : files) history.rounds.push_back(read_round(file));
+  for (const std::string& file : files) {
+    history.rounds.push_back(read_round(file));
+    check_labels(history.rounds.back(), static_cast<int64_t>(history.classes.size()), file);
+  }
   return history;
 }
 

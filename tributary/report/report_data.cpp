@@ -20,8 +20,11 @@ std::vector<nlohmann::json> read_metrics(const std::string& path) {
   std::vector<nlohmann::json> rounds;
   std::istringstream lines(read_text(path));
   for (std::string line; std::getline(lines, line);) {
-    rounds.push_back(nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false));
-    if (!rounds.back().is_object()) input_error("{} is damaged in line {}; repeat the run", path, rounds.size());
+    nlohmann::json round = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const bool cut = lines.eof();  // a run that was killed may not have written the last line in full
+    if (!round.is_object() && cut) break;
+    if (!round.is_object()) input_error("{} is damaged in line {}; repeat the run", path, rounds.size() + 1);
+    rounds.push_back(std::move(round));
   }
   return rounds;
 }
@@ -135,9 +138,8 @@ void add_skipped(nlohmann::json& notes, const nlohmann::json& summary) {
   if (pictures.size() > kMost) notes.push_back("more are listed in predictions.csv");
 }
 
-}  // namespace
-
-nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& options) {
+// Throws an exception of the JSON library if the files of the run have other values than it wrote.
+nlohmann::json collected(const ReportSubject& subject, const ReportOptions& options) {
   const History history = read_history(subject.run);
   const int64_t n = history.rounds.front().label.size(0);
   if (subject.pictures && subject.pictures->size() != n)
@@ -190,6 +192,16 @@ nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& op
     for (const nlohmann::json& sign : summary.at("collapse").at("signs"))
       data["notes"].push_back(fmt::format("This adaptation may have made things worse: {}", sign.get<std::string>()));
   return data;
+}
+
+}  // namespace
+
+nlohmann::json report_data(const ReportSubject& subject, const ReportOptions& options) {
+  try {
+    return collected(subject, options);
+  } catch (const nlohmann::json::exception& error) {
+    input_error("the files of the run {} are damaged ({}); repeat the run", subject.run, printable(error.what()));
+  }
 }
 
 }  // namespace tributary

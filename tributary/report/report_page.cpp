@@ -1,20 +1,28 @@
 #include "tributary/report/report_page.h"
 
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_text.h"
+#include "tributary/base/text.h"
 
 namespace tributary {
 namespace {
 
-std::string replaced(std::string_view page, std::string_view marker, const std::string& text) {
-  const size_t at = page.find(marker);
-  TRIBUTARY_CHECK(at != std::string_view::npos, "the page template has no {}", marker);
-  std::string whole(page.substr(0, at));
-  whole += text;
-  whole += page.substr(at + marker.size());
-  return whole;
+// The template with texts in the places of its markers, which may occur in the texts.
+std::string filled(std::string_view page, std::initializer_list<std::pair<std::string_view, std::string>> parts) {
+  std::string whole;
+  for (const auto& [marker, text] : parts) {
+    const size_t at = page.find(marker);
+    TRIBUTARY_CHECK(at != std::string_view::npos, "the page template has no {} in its place", marker);
+    whole += page.substr(0, at);
+    whole += text;
+    page.remove_prefix(at + marker.size());
+  }
+  return whole += page;
 }
 
 std::string escaped(const std::string& text) {
@@ -32,7 +40,7 @@ std::string escaped(const std::string& text) {
 
 // Escapes "<": "</script" would end the script element, and "<!--" would start a comment in it.
 std::string script_safe(const nlohmann::json& data) {
-  const std::string text = data.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
+  const std::string text = json_text(data);
   std::string safe;
   safe.reserve(text.size());
   for (const char letter : text) {
@@ -47,8 +55,8 @@ std::string script_safe(const nlohmann::json& data) {
 }  // namespace
 
 std::string report_page(const nlohmann::json& data) {
-  const std::string titled = replaced(report_template(), "@TITLE@", escaped(data.at("name").get<std::string>()));
-  return replaced(titled, "@DATA@", script_safe(data));
+  const std::string name = utf8_text(data.at("name").get<std::string>());
+  return filled(report_template(), {{"@TITLE@", escaped(name)}, {"@DATA@", script_safe(data)}});
 }
 
 nlohmann::json write_report(const ReportSubject& subject, const ReportOptions& options, const std::string& path) {

@@ -78,21 +78,23 @@ AdaptationRun::AdaptationRun(AdaptationRunOptions options, Configuration config,
 std::optional<AdaptationRunResult> AdaptationRun::run() {
   std::optional<RunFolder> folder;
   if (session_.first()) folder.emplace(options_.folder, config_, options_.checkpoints.restart);
-  if (session_.agreed(folder && folder->finished())) {
-    if (!folder) return std::nullopt;
-    return AdaptationRunResult{folder->summary(), /*already_finished=*/true};
-  }
+  const auto finished = [&] { return session_.agreed(folder && folder->finished()); };
+  const auto earlier_result = [&] {
+    return folder ? std::optional(AdaptationRunResult{folder->summary(), /*already_finished=*/true}) : std::nullopt;
+  };
+  if (finished()) return earlier_result();
   std::vector<std::string> notices;
   Ensemble sources = load_sources(options_.sources, options_.import, &notices);
   if (session_.first())
     for (const std::string& notice : notices) listener_.on_warning(notice);
   load_data(sources);
   session_.require_equal(data_.target.size(), options_.target);
+  if (folder) folder->lock();
+  if (finished()) return earlier_result();  // by an equal command that held the lock
   if (!folder) {
     follow(std::move(sources));
     return std::nullopt;
   }
-  folder->lock();
   if (session_.comm()) {
     attempt(*folder, std::move(sources), /*micro_batch=*/0);
   } else {
@@ -185,10 +187,19 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   CheckpointFolder checkpointer(folder.file("checkpoint"),
                                 {options_.checkpoints.every, options_.checkpoints.restart && micro_batch == 0});
   checkpointer.clean();
-  folder.start(resume(checkpointer, all, state));
+  const int64_t round = resume(folder, checkpointer, all, state);
+  if (round > 0) {
+    const RunShape shape{data_.target.size(), ensemble.size(), static_cast<int64_t>(ensemble.classes().size()), round};
+    record.require_fit(shape);
+    kept.require_fit(shape, ensemble);
+    pick.require_fit(shape);
+    if (accuracy) accuracy->require_fit(shape);
+  }
+  folder.start(round);
   method->adapt(ensemble, data_.target, all, session_.checkpointer(&checkpointer, options_.checkpoints));
   listener_.on_trained();
 
+  folder.require_there();
   if (!kept.is_last()) kept.hand_back(ensemble);
   save_ensemble(folder.file("model.safetensors"), ensemble);
   const PredictedLabels predictions =
@@ -221,10 +232,14 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
 
 // Restores the observers from the latest checkpoint and adds their state to every new one. Returns the round in which
 // the run resumes, 0 if it starts.
-int64_t AdaptationRun::resume(CheckpointFolder& checkpointer, Observers& observers, const ObserverState& state) const {
+int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpointer, Observers& observers,
+                              const ObserverState& state) const {
   const int64_t pictures = data_.target.size();
-  checkpointer.on_save([&state, pictures](Checkpoint& checkpoint) {
+  const std::string digest = fmt::format("{:016x}", data_.target.digest);
+  checkpointer.on_save([&state, pictures, digest, &folder](Checkpoint& checkpoint) {
+    folder.require_there();  // saving would create it again, without its other files
     checkpoint.facts["target_pictures"] = pictures;
+    checkpoint.facts["target_digest"] = digest;
     state.add_to(checkpoint);
   });
   const Checkpoint* const latest = checkpointer.resume_point();
@@ -232,9 +247,18 @@ int64_t AdaptationRun::resume(CheckpointFolder& checkpointer, Observers& observe
   if (latest->integer("target_pictures") != pictures)
     input_error("the run was interrupted with {} pictures, and now there are {}; start over with --restart",
                 thousands(latest->integer("target_pictures")), thousands(pictures));
-  observers.restore(latest->facts.at("observers"));
-  observers.restore_tensors(ObserverState::tensors_of(*latest));
-  const int64_t round = latest->integer("round");
+  if (latest->facts.value("target_digest", nlohmann::json()) != digest)
+    input_error("the names or sizes of the pictures of {} have changed since the run was interrupted; start over with "
+                "--restart",
+                options_.target);
+  constexpr int64_t kMostRounds = 1'000'000;
+  const int64_t round = latest->integer("round", 1, kMostRounds);
+  try {
+    observers.restore(latest->facts.at("observers"));
+    observers.restore_tensors(ObserverState::tensors_of(*latest));
+  } catch (const nlohmann::json::exception& error) {
+    damaged_checkpoint(printable(error.what()));
+  }
   listener_.on_resume(round);
   return round;
 }

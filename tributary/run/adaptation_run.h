@@ -74,7 +74,8 @@ class AdaptationRun {
   // Adapts from the latest checkpoint, or from the start, and writes the results. A `micro_batch` of 0 stands for whole
   // batches.
   void attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_batch);
-  int64_t resume(CheckpointFolder& checkpointer, Observers& observers, const ObserverState& state) const;
+  int64_t resume(const RunFolder& folder, CheckpointFolder& checkpointer, Observers& observers,
+                 const ObserverState& state) const;
   nlohmann::json summary_of(const RunRecord& record) const;
 
   AdaptationRunOptions options_;

@@ -72,6 +72,8 @@ std::optional<DistillationRunResult> DistillationRun::run() {
   const ImageSet target = load_images(options_.target, load, &skipped);
   if (session_.first()) listener_.on_skipped(skipped, target.size() + static_cast<int64_t>(skipped.size()));
   session_.require_equal(target.size(), options_.target);
+  // A checkpoint of other pictures then belongs to another run.
+  config_.text = fmt::format("target_digest = \"{:016x}\"\n{}", target.digest, config_.text);
   std::optional<LabelledImages> test;
   if (!options_.test.empty()) {
     skipped.clear();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tributary/base/error.h"
+#include "tributary/base/memory.h"
 #include "tributary/launch/launcher.h"
 
 namespace tributary {
@@ -34,7 +35,10 @@ void DistributedSession::declare(OptionTable& table, Work work) {
 
 void DistributedSession::begin() {
   rank_info_ = read_rank_info();
-  if (options_.processes > 1 && !rank_info_.given) throw ExitWith{launch(own_launch(options_.processes))};
+  if (options_.processes > 1 && !rank_info_.given) {
+    require_memory_for_processes(options_.processes);
+    throw ExitWith{launch(own_launch(options_.processes))};
+  }
 }
 
 void DistributedSession::join(torch::Device device) {

@@ -180,11 +180,35 @@ void KeptRound::restore(const nlohmann::json& state) {
   if (!state.contains("kept")) input_error("the checkpoint is of an older version; start over with --restart");
   const nlohmann::json& own = state.at("kept");
   reasons_ = own.at("reasons").get<std::vector<std::vector<std::string>>>();
-  settled_ = own.at("settled");
+  settled_ = integer_from(own.at("settled"), 0, INT64_MAX, "settled rounds");
   first_scores_ = scores_from(own.at("first_scores"));
-  candidate_.round = own.at("round");
-  candidate_.mixture.rule = static_cast<Combination>(own.at("rule").get<int>());
+  candidate_.round = integer_from(own.at("round"), 0, INT64_MAX, "kept round");
+  candidate_.mixture.rule = combination_from(own.at("rule"));
   candidate_.scores = scores_from(own.at("scores"));
+}
+
+void KeptRound::require_fit(const RunShape& shape, const Ensemble& ensemble) const {
+  const auto [pictures, sources, classes, round] = shape;
+  require_in_checkpoint(witnesses_.classes() == classes, "witness classes");
+  require_integers(witnesses_.labels(), {sources, pictures}, 0, classes, "witnesses");
+  require_integers(first_label_, {pictures}, 0, classes, "first label");
+  if (previous_label_.defined()) require_integers(previous_label_, {pictures}, 0, classes, "previous label");
+  require_in_checkpoint(static_cast<int64_t>(reasons_.size()) == round, "rounds that were judged");
+  if (rule_ != KeepRule::kLabelFree) return;
+  require_in_checkpoint(candidate_.round < round, "kept round");
+  if (candidate_.mixture.weights.defined()) require_numbers(candidate_.mixture.weights, {sources}, "kept mixture");
+  if (candidate_.weights.defined()) require_numbers(candidate_.weights, {sources}, "kept weights");
+  require_integers(candidate_.predictions.label, {pictures}, 0, classes, "kept labels");
+  require_numbers(candidate_.predictions.confidence, {pictures}, "kept confidences");
+  require_integers(candidate_.predictions.by_source, {sources, pictures}, 0, classes, "kept labels by source");
+  const NamedTensors state = ensemble.state();
+  require_in_checkpoint(state.size() == candidate_.models.size(), "kept models");
+  for (const NamedTensor& tensor : state) {
+    const Tensor kept = find(candidate_.models, tensor.name);
+    require_in_checkpoint(kept.defined() && kept.sizes() == tensor.value.sizes() &&
+                              kept.scalar_type() == tensor.value.scalar_type(),
+                          tensor.name);
+  }
 }
 
 NamedTensors KeptRound::tensors() const {
@@ -209,7 +233,11 @@ NamedTensors KeptRound::tensors() const {
 
 void KeptRound::restore_tensors(const NamedTensors& tensors) {
   const auto own = [&tensors](const std::string& name) { return find(tensors, kPrefix + name); };
-  witnesses_ = WitnessRule(own("witness"), own("others"), own("classes").item<int64_t>());
+  require_integers(own("classes"), {1}, 2, INT32_MAX, "witness classes");
+  const auto classes = own("classes").item<int64_t>();
+  require_integers(own("witness"), {-1, -1}, 0, classes, "witnesses");
+  require_integers(own("others"), own("witness").sizes().vec(), 0, classes, "other witnesses");
+  witnesses_ = WitnessRule(own("witness"), own("others"), classes);
   first_label_ = own("first_label");
   previous_label_ = own("previous_label");
   if (rule_ != KeepRule::kLabelFree) return;

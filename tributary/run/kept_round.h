@@ -8,6 +8,7 @@
 
 #include "tributary/adapt/collapse.h"
 #include "tributary/adapt/witness.h"
+#include "tributary/checkpoint/state_checks.h"
 #include "tributary/methods/keep_rule.h"
 #include "tributary/methods/observer.h"
 #include "tributary/run/predictions.h"
@@ -34,6 +35,9 @@ class KeptRound : public Observer {
   NamedTensors tensors() const override;
   void restore_tensors(const NamedTensors& tensors) override;
   bool wants_stop() const override;
+
+  // Throws an InputError if the restored state is not of such a run of these models.
+  void require_fit(const RunShape& shape, const Ensemble& ensemble) const;
 
   // The kept round: the last one that was not rejected, or with kLast the last one.
   int64_t round() const;

@@ -149,6 +149,14 @@ void LabelFreePick::restore(const nlohmann::json& state) {
   losses_ = state.at("information_loss").get<std::vector<double>>();
 }
 
+void LabelFreePick::require_fit(const RunShape& shape) const {
+  require_in_checkpoint(static_cast<int64_t>(losses_.size()) == shape.round, "information losses");
+}
+
+void AccuracyObserver::require_fit(const RunShape& shape) const {
+  require_in_checkpoint(static_cast<int64_t>(rounds_.size()) == shape.round, "accuracies");
+}
+
 int64_t LabelFreePick::round() const {
   return std::min_element(losses_.begin(), losses_.end()) - losses_.begin();
 }

@@ -70,6 +70,8 @@ class AccuracyObserver : public Observer {
   void save(nlohmann::json& state) const override;
   void restore(const nlohmann::json& state) override;
 
+  // Throws an InputError if the restored state is not of such a run.
+  void require_fit(const RunShape& shape) const;
   double last() const { return rounds_.back(); }
   double oracle_best() const;
   const std::vector<double>& rounds() const { return rounds_; }  // round 0 first
@@ -107,6 +109,8 @@ class LabelFreePick : public Observer {
   void on_round(const RoundEvent& event) override;
   void save(nlohmann::json& state) const override;
   void restore(const nlohmann::json& state) override;
+  // Throws an InputError if the restored state is not of such a run.
+  void require_fit(const RunShape& shape) const;
   int64_t round() const;
 
  private:

@@ -4,24 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tributary/base/csv.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_text.h"
 
 namespace tributary {
 namespace {
 
 using nlohmann::json;
-
-// A field with a comma, quote or line break goes in quotes, its quotes doubled (RFC 4180).
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
 
 // Removes one row from the start of `text`, which ends in a line break.
 std::vector<std::string> take_csv_row(std::string_view& text) {
@@ -47,7 +38,7 @@ std::vector<std::string> take_csv_row(std::string_view& text) {
 }
 
 std::string json_line(const json& object) {
-  return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 // The prediction for one picture.
@@ -127,7 +118,9 @@ std::vector<std::string> predicted_pictures(const std::string& csv_path) {
   while (!rest.empty()) {
     std::vector<std::string> row = take_csv_row(rest);
     if (row.size() != titles.size()) input_error("{} is damaged; repeat the run", csv_path);
-    if (row.back().empty()) names.push_back(std::move(row.front()));
+    std::string& name = row.front();
+    if (name.size() > 1 && name[0] == '\'' && csv_field(name.substr(1)) == name) name.erase(0, 1);  // see csv_field
+    if (row.back().empty()) names.push_back(std::move(name));
   }
   return names;
 }

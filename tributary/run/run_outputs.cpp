@@ -1,6 +1,7 @@
 #include "tributary/run/run_outputs.h"
 
 #include "tributary/base/files.h"
+#include "tributary/base/json_text.h"
 #include "tributary/report/history.h"
 #include "tributary/report/report_page.h"
 
@@ -53,7 +54,7 @@ void RunOutputs::finish(const ReportSubject& subject) const {
   const nlohmann::json data = write_report(subject, options_.report, folder_.file("report.html"));
   std::string lines;
   for (const nlohmann::json& bound : bound_log(data)) {
-    lines += bound.dump() + "\n";
+    lines += json_text(bound) + "\n";
     if (curves_) curves_->add_bound(bound);
   }
   if (!lines.empty()) write_file_atomically(folder_.file("bound.jsonl"), lines);

@@ -1,8 +1,10 @@
 #include "tributary/run/run_record.h"
 
+#include <algorithm>
 #include <array>
 
 #include "tributary/adapt/aggregation.h"
+#include "tributary/checkpoint/state_checks.h"
 
 namespace tributary {
 namespace {
@@ -65,17 +67,29 @@ void RunRecord::save(nlohmann::json& state) const {
 }
 
 void RunRecord::restore(const nlohmann::json& state) {
-  first_labels_ = state.at("first_labels").get<std::vector<int64_t>>();
+  first_labels_ = integers_from(state.at("first_labels"), 0, INT64_MAX, "first labels");
   const auto scores = state.at("first_scores").get<std::array<double, 4>>();
   first_scores_ = {scores[0], scores[1], scores[2], scores[3]};
-  first_mixture_.rule = static_cast<Combination>(state.at("first_rule").get<int>());
+  first_mixture_.rule = combination_from(state.at("first_rule"));
   if (state.contains("first_weights"))
     first_mixture_.weights =
         torch::tensor(state.at("first_weights").get<std::vector<double>>(), torch::kFloat64).to(torch::kFloat32);
-  confident_ = state.at("confident").get<std::vector<int64_t>>();
+  confident_ = integers_from(state.at("confident"), 0, INT64_MAX, "confident");
   const auto seconds = state.at("seconds").get<std::array<double, 6>>();
   seconds_ = seconds[0];
   phases_ = {seconds[1], seconds[2], seconds[3], seconds[4], seconds[5]};
+}
+
+void RunRecord::require_fit(const RunShape& shape) const {
+  const auto all_below = [](const std::vector<int64_t>& values, int64_t limit) {
+    return std::all_of(values.begin(), values.end(), [limit](int64_t value) { return value < limit; });
+  };
+  require_in_checkpoint(static_cast<int64_t>(first_labels_.size()) == shape.pictures &&
+                            all_below(first_labels_, shape.classes),
+                        "first labels");
+  require_in_checkpoint(
+      static_cast<int64_t>(confident_.size()) <= shape.round && all_below(confident_, shape.pictures + 1), "confident");
+  if (first_mixture_.weights.defined()) require_numbers(first_mixture_.weights, {shape.sources}, "first weights");
 }
 
 double RunRecord::changed_share(const Tensor& label) const {

@@ -19,6 +19,8 @@ class RunRecord : public Observer {
 
   // The last round, without its features.
   const RoundEvent& last() const { return last_; }
+  // Throws an InputError if the restored state is not of such a run.
+  void require_fit(const RunShape& shape) const;
   // The mixture before any training.
   const Mixture& first_mixture() const { return first_mixture_; }
   // Adds pictures, rounds, confident counts, the sources with their weights, seconds and label-free scores.

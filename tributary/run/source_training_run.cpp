@@ -122,6 +122,8 @@ std::optional<SourceTrainingRunResult> SourceTrainingRun::run() {
   if (session_.first() && !notice.empty()) listener_.on_warning(notice);
   session_.require_equal(split.training.images.size(), options_.data);
   info.classes = split.training.labels.classes;
+  // A checkpoint of other pictures then belongs to another run.
+  config_.text = fmt::format("data_digest = \"{:016x}\"\n{}", split.training.images.digest, config_.text);
   SourceModel model(info, Random(options_.seed, Purpose::kInitialise), options_.training.classifier_init);
   if (weights) import_backbone(*weights, options_.init, model);
   weights.reset();

@@ -69,7 +69,7 @@ void Progress::update(double share_done, std::string_view head, std::string_view
     first_time_ = now;
     drawn_at_ = -std::numeric_limits<double>::infinity();
   }
-  latest_ = State{share, std::string(head), std::string(facts)};
+  latest_ = State{share, safe_line(head), safe_line(facts)};
   is_stale_ = true;
   if (now - drawn_at_ < kSecondsBetweenDraws) return;
   draw();
@@ -82,7 +82,7 @@ void Progress::line(std::string_view text) {
   is_shown_ = false;
   is_stale_ = latest_.has_value();
   drawn_at_ = -std::numeric_limits<double>::infinity();
-  out_ << text << '\n' << std::flush;
+  out_ << safe_line(text) << '\n' << std::flush;
 }
 
 void Progress::finish() {

@@ -38,9 +38,11 @@ Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
 
 void Table::add_row(std::vector<std::string> cells) {
   TRIBUTARY_CHECK(cells.size() == columns_.size(), "{} cells for {} columns", cells.size(), columns_.size());
-  for (std::string& cell : cells)
+  for (std::string& cell : cells) {
     std::replace_if(
         cell.begin(), cell.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+    cell = safe_line(cell);
+  }
   rows_.push_back(std::move(cells));
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/text.h"
 #include "tributary/comm/consensus.h"
 #include "tributary/device/accelerator.h"
 #include "tributary/train/sequential_batches.h"
@@ -12,7 +14,9 @@ namespace tributary {
 
 int64_t evaluation_batch(const DeviceImages& images) {
   const int64_t pixels = images.crop() * images.crop();
-  if (images.device().is_cpu()) return std::clamp<int64_t>((1 << 20) / pixels, 8, 256);
+  constexpr int64_t kLargePicture = 1 << 20;
+  if (images.device().is_cpu())
+    return std::clamp<int64_t>(kLargePicture / pixels, pixels > kLargePicture ? 1 : 8, 256);
   return std::clamp<int64_t>((1 << 22) / pixels, 256, 4096);
 }
 
@@ -76,11 +80,24 @@ void OutputCollection::add(const std::vector<Tensor>& x, int64_t total) {
   }
 }
 
+// Throws an InputError if a logit is NaN, infinite or so large that a weighted sum of several would be.
+void require_finite(const Tensor& logits, const SourceModel& source) {
+  constexpr double kLargest = 1e30;
+  if (logits.numel() == 0 || (logits.abs() <= kLargest).all().item<bool>()) return;
+  const int64_t pictures = (logits.abs() <= kLargest).all(-1).logical_not().sum().item<int64_t>();
+  input_error(
+      "{}: its logits are non-finite or beyond {:g} for {} of {} pictures; the weights are damaged, or were trained at "
+      "too large a rate",
+      source.origin(), kLargest, thousands(pictures), thousands(logits.size(0)));
+}
+
 std::vector<Outputs> OutputCollection::all() const {
   std::vector<Outputs> outputs;
-  for (size_t j = 0; j < sources_.size(); ++j)
+  for (size_t j = 0; j < sources_.size(); ++j) {
     outputs.push_back({features_.empty() ? Tensor() : features_[j].all(), at::cat(logits_[j]),
                        /*in_blocks=*/kind_ != FeatureKind::kFloat});
+    require_finite(outputs.back().logits, sources_[j]);
+  }
   return outputs;
 }
 

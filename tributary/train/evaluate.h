@@ -24,7 +24,8 @@ int64_t evaluation_batch(const DeviceImages& images);
 // Outputs in the order of the set, without gradients and with running statistics: the model does not change.
 // `mixed_precision` computes in bfloat16 on a GPU; outputs are float32. All sources see a batch before the next is
 // read. Ranks that share the sources' passes first make the sources equal and then divide the pictures, or the sources;
-// the outputs are equal on all ranks. `waited` receives the seconds spent waiting for pictures.
+// the outputs are equal on all ranks. Throws an InputError that names the source if its logits are non-finite. `waited`
+// receives the seconds spent waiting for pictures.
 std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision = false,
                               double* waited = nullptr);
 Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision = false);

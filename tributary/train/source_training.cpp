@@ -169,11 +169,11 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   loop.start(steps);
   if (const Checkpoint* from = checkpointer.resume_point()) {
     loop.restore(*from, "loop.");
-    validated = from->integer("validated");
+    validated = from->integer("validated", 0, loop.done());
     from->restore("model.", model.state());
     from->restore("optimiser.", task.optimiser().state());
-    accuracy = from->facts.value("accuracy", -1.0);
-    if (const double known = from->facts.value("best_accuracy", -1.0); known >= 0) {
+    accuracy = from->number("accuracy", -1);
+    if (const double known = from->number("best_accuracy", -1); known >= 0) {
       NamedTensors copy = copy_of(model.state());
       from->restore("best.", copy);
       best.resume(known, std::move(copy));

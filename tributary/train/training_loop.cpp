@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tributary/base/error.h"
+#include "tributary/checkpoint/state_checks.h"
 
 namespace tributary {
 
@@ -146,13 +147,15 @@ void TrainingLoop::save(Checkpoint& checkpoint, const std::string& prefix) const
 
 void TrainingLoop::restore(const Checkpoint& checkpoint, const std::string& prefix) {
   TRIBUTARY_CHECK(done_ == 0 && !plans_, "restore a loop before its first step");
-  const int64_t done = checkpoint.at(prefix + "steps_done").item<int64_t>();
-  if (done < 0 || done > steps_)
-    input_error("the checkpoint is of step {} of {}; start over with --restart", done, steps_);
+  const Tensor& steps = checkpoint.at(prefix + "steps_done");
+  require_integers(steps, {1}, 0, steps_ + 1, fmt::format("steps done, of {}", steps_));
+  const auto done = steps.item<int64_t>();
   while (drawn_ < done) task_.draw(++drawn_);
   done_ = done;
   losses_.clear();
-  if (const Tensor* losses = checkpoint.find(prefix + "losses_of_the_round"))
+  const Tensor* const losses = checkpoint.find(prefix + "losses_of_the_round");
+  if (losses) require_numbers(*losses, {-1, static_cast<int64_t>(task_.loss_terms().size())}, "losses of the round");
+  if (losses)
     losses_ = losses->to(images_.device()).unbind();
 }
 

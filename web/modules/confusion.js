@@ -33,6 +33,7 @@ class ConfusionView {
   constructor(run, confusion) {
     this.run = run;
     this.confusion = confusion;
+    this.names = confusion.names ?? run.classes;
     this.moment = confusion.before ? chosen('confusion', 'after') : 'after';
     this.unit = chosen('confusion-unit', 'count');
     this.part = chosen('confusion-part', 'most');
@@ -41,8 +42,8 @@ class ConfusionView {
     this.readout = element('p', {class: 'readout'});
     this.pairs = element('div', {class: 'pairs'});
     this.overview =
-      run.classes.length > WHOLE
-        ? element('canvas', {class: 'overview', role: 'img', width: run.classes.length, height: run.classes.length})
+      this.names.length > WHOLE
+        ? element('canvas', {class: 'overview', role: 'img', width: this.names.length, height: this.names.length})
         : null;
     this.controls = element('div', {class: 'controls'}, ...this.choices());
     this.body = element(
@@ -146,8 +147,8 @@ class ConfusionView {
   render() {
     const shown = this.shownClasses();
     const folded = foldedMatrix(this.matrix, shown);
-    const names = shown.map((index) => this.run.classes[index]);
-    if (shown.length < this.run.classes.length) names.push('all others');
+    const names = shown.map((index) => this.names[index]);
+    if (shown.length < this.names.length) names.push('all others');
     const total = sumOf(folded.flat());
     const {rows, columns} = this.confusion;
     const caption = `${rows} (rows) by ${columns} (columns), ${counted(total, 'picture')}`;
@@ -312,7 +313,7 @@ class ConfusionView {
   /** @param {HTMLCanvasElement} canvas */
   overviewFigure(canvas) {
     canvas.addEventListener('pointermove', (event) => {
-      const size = this.run.classes.length;
+      const size = this.names.length;
       const at = (/** @type {number} */ offset, /** @type {number} */ extent) =>
         Math.max(0, Math.min(size - 1, Math.floor((offset / extent) * size)));
       const [i, j] = [at(event.offsetY, canvas.clientHeight), at(event.offsetX, canvas.clientWidth)];
@@ -328,7 +329,7 @@ class ConfusionView {
         'figcaption',
         {},
         element('h3', {}, 'All classes'),
-        element('p', {}, `${count(this.run.classes.length)} rows and columns, shaded by the share of the row.`),
+        element('p', {}, `${count(this.names.length)} rows and columns, shaded by the share of the row.`),
       ),
       canvas,
     );
@@ -336,7 +337,7 @@ class ConfusionView {
 
   /** @param {HTMLCanvasElement} canvas */
   renderOverview(canvas) {
-    const size = this.run.classes.length;
+    const size = this.names.length;
     const context = canvas.getContext('2d');
     if (!context) return;
     const image = context.createImageData(size, size);

@@ -85,12 +85,14 @@
  */
 
 /**
- * Counts, K x K. With labels: truth by prediction, before and after. Without: prediction before by prediction after.
+ * Counts, K x K, or fewer if there are `names`: then the last row and column hold all other classes. With labels: truth by prediction, before and after. Without: prediction before by prediction after.
  * @typedef {object} Confusion
  * @property {string} rows
  * @property {string} columns
  * @property {number[][] | null} [before]
  * @property {number[][]} after
+ * @property {string[]} [names]  of the rows and columns, if there are too many classes to show all
+ * @property {number} [changed]  pictures off the diagonal, if there are names
  */
 
 /**

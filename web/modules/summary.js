@@ -166,6 +166,7 @@ function changedFact(run) {
  */
 export function changedInAll(run) {
   if (run.labels || !run.confusion || run.confusion.before) return null;
+  if (run.confusion.changed !== undefined) return run.confusion.changed;
   let changed = 0;
   run.confusion.after.forEach((row, i) =>
     row.forEach((cell, j) => {

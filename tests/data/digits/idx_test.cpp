@@ -154,6 +154,11 @@ TEST(ReadIdx, RejectsInvalidHeadersAndLengths) {
   }
 }
 
+TEST(ReadIdx, LimitsThePixelsOfAPicture) {
+  const TempDir dir;  // 4 MB of gzip could hold these 4 GB
+  expect_idx_rejected(dir.write("large.idx.gz", gzipped(idx({1, 65535, 65535}, 8))), true, "more than the limit");
+}
+
 TEST(ReadIdx, DecompressesOnlyTheDeclaredSize) {
   // 64 MB of zeros after a header that declares four labels: rejected at the fifth byte.
   const TempDir dir;

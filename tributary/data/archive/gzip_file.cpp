@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "tributary/base/error.h"
+#include "tributary/base/files.h"
 
 namespace tributary {
 namespace {
@@ -22,7 +23,7 @@ MaybeGzipFile::MaybeGzipFile(const std::string& path) : path_(path) {
   if (!std::filesystem::exists(status)) input_error("{} does not exist; check the path", path);
   if (!std::filesystem::is_regular_file(status)) input_error("{} is not a file; name a file", path);
   file_bytes_ = static_cast<int64_t>(std::filesystem::file_size(path, error));
-  file_.open(path, std::ios::binary);
+  file_ = open_regular(path);
   if (error || !file_) input_error("{} cannot be opened; check its permissions", path);
 
   char magic[2] = {};

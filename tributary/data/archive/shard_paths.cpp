@@ -25,7 +25,7 @@ bool has_tar_bytes(const std::string& path) {
   constexpr std::string_view kMagic = "ustar";
   constexpr size_t kMagicAt = 257;
   std::array<char, kMagicAt + kMagic.size()> start = {};
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file = open_regular(path);
   return file.read(start.data(), start.size()) && std::string_view(start.data() + kMagicAt, kMagic.size()) == kMagic;
 }
 

@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kMaxNameBytes = 64 << 10;  // also limits the pax records of one member
 
 int open_file(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for a FIFO's writer
   if (descriptor < 0)
     input_error("{} cannot be opened ({}); check the path and its permissions", path,
                 std::error_code(errno, std::generic_category()).message());

@@ -10,6 +10,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/memory.h"
 #include "tributary/data/archive/gzip_file.h"
 
 namespace tributary {
@@ -63,17 +64,23 @@ Header read_header(MaybeGzipFile& file, const std::string& path) {
               header.body_bytes, shape_text(header.sizes), found);
 }
 
+// The length of a gzipped file's data is unknown until it was read.
+void check_length(const MaybeGzipFile& file, const std::string& path, const Header& header) {
+  const int64_t found = file.file_bytes() - header.header_bytes();
+  if (!file.gzipped() && found != header.body_bytes) wrong_length(path, header, std::to_string(found));
+}
+
 // Reads the data after the header: exactly the declared size. For gzipped files, the buffer grows with the data.
 std::vector<uint8_t> read_body(MaybeGzipFile& file, const std::string& path, const Header& header) {
   std::vector<uint8_t> body;
-  if (!file.gzipped()) {
-    const int64_t found = file.file_bytes() - header.header_bytes();
-    if (found != header.body_bytes) wrong_length(path, header, std::to_string(found));
-  }
+  check_length(file, path, header);
   int64_t filled = 0;
   while (filled < header.body_bytes) {
     const int64_t wanted =
         file.gzipped() ? std::min(header.body_bytes, std::max(kFirstGzipChunk, 2 * filled)) : header.body_bytes;
+    if (file.gzipped() && wanted > kFirstGzipChunk && wanted > available_memory() / 2)
+      input_error("{} holds more than {} bytes, more than half of the free memory; pack fewer pictures in a file", path,
+                  filled);
     body.resize(static_cast<size_t>(wanted));
     const auto got = static_cast<int64_t>(file.read(body.data() + filled, static_cast<size_t>(wanted - filled)));
     filled += got;
@@ -118,6 +125,8 @@ PackedImages read_idx_images(const std::string& path) {
   images.height = static_cast<int>(sizes[1]);
   images.width = static_cast<int>(sizes[2]);
   images.channels = sizes.size() == 4 ? 3 : 1;
+  check_length(file, path, header);
+  require_packed_size(path, file.gzipped() ? 1 : images.count, images.height, images.width, images.channels);
   images.bytes = read_body(file, path, header);
   return images;
 }

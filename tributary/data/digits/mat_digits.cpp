@@ -145,6 +145,7 @@ bool is_mat_path(const std::string& path) {
 PackedImages read_mat_images(const std::string& path) {
   Digits digits(path);
   const auto [count, height, width, channels] = digits.picture_sizes();
+  require_packed_size(path, count, height, width, channels);
   const MatArray pictures = digits.file.read(digits.layout.pictures);
   const double scale = scale_of(pictures, path);
 

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "tributary/base/error.h"
+#include "tributary/base/files.h"
 #include "tributary/base/text.h"
 #include "tributary/data/digits/mat_stream.h"
 
@@ -194,7 +195,7 @@ MatFile::MatFile(const std::string& path) : path_(path) {
   if (!std::filesystem::exists(path, error)) input_error("{} does not exist; check the path", path);
   if (!std::filesystem::is_regular_file(path, error)) input_error("{} is not a file; name a file", path);
   file_bytes_ = static_cast<int64_t>(std::filesystem::file_size(path, error));
-  file_.open(path, std::ios::binary);
+  file_ = open_regular(path);
   if (error || !file_) input_error("{} cannot be opened; check its permissions", path);
   check_header();
   list_entries();

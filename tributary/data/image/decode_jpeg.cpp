@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -20,8 +21,9 @@ namespace tributary {
 namespace {
 
 // Limits decoding time: a progressive file of a few kilobytes can have enough scans for minutes of work. Real files
-// have about 10.
+// have about 10. Every scan visits all pixels, so large pictures may have fewer.
 constexpr int kMaxScans = 500;
+constexpr int64_t kMaxScannedPixels = 2'000'000'000;
 
 // libjpeg's error callback must not return: it stores the reason and calls longjmp.
 struct JpegErrors {
@@ -64,9 +66,12 @@ void on_message(j_common_ptr info, int level) {
 }
 
 void on_progress(j_common_ptr info) {
-  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
+  const auto* picture = reinterpret_cast<j_decompress_ptr>(info);
+  const int64_t pixels = int64_t{picture->image_width} * picture->image_height;
+  const auto most = static_cast<int>(std::min<int64_t>(kMaxScans, kMaxScannedPixels / std::max<int64_t>(1, pixels)));
+  if (picture->input_scan_number <= most) return;
   auto* errors = reinterpret_cast<JpegErrors*>(info->err);
-  std::snprintf(errors->reason, sizeof errors->reason, "corrupt JPEG: more than %d scans", kMaxScans);
+  std::snprintf(errors->reason, sizeof errors->reason, "corrupt JPEG: more than %d scans", most);
   std::longjmp(errors->jump, 1);
 }
 

@@ -4,6 +4,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/stopwatch.h"
+#include "tributary/checkpoint/state_checks.h"
 #include "tributary/device/device.h"
 #include "tributary/methods/selective/selective_task.h"
 #include "tributary/methods/selective/target_state.h"
@@ -132,22 +133,32 @@ class Adaptation {
   }
 
   void restore(const Checkpoint& from) {
-    event_.round = from.integer("round");
+    const int64_t n = images_.size(), classes = static_cast<int64_t>(ensemble_.classes().size());
+    event_.round = from.integer("round", 1, options_.rounds);
     event_.pictures = from.integer("pictures");
-    event_.initial_confident = from.integer("initial_confident");
-    watch_ = Stopwatch(from.facts.value("seconds", 0.0));
+    event_.initial_confident = from.integer("initial_confident", 0, n);
+    watch_ = Stopwatch(from.number("seconds", 0));
     const auto here = [&](const char* name) { return from.at(name).to(images_.device()); };
     selection_ = {here("label"), here("confident"), here("unconfident")};
-    if (selection_.label.numel() != images_.size())
-      input_error("the checkpoint is of {} pictures, and there are {}; start over with --restart",
-                  selection_.label.numel(), images_.size());
+    require_integers(selection_.label, {n}, Selection::kUnlabelled, classes, "label");
+    require_integers(selection_.confident, {-1}, 0, n, "confident");
+    require_integers(selection_.unconfident, {n - selection_.confident.size(0)}, 0, n, "unconfident");
+    require_in_checkpoint(selection_.confident.numel() > 0, "confident");
     memory_.weights = here("weights");
-    if (options_.score_memory > 0) memory_.score = here("score");
+    require_numbers(memory_.weights, {ensemble_.size()}, "weights");
+    if (options_.score_memory > 0) {
+      memory_.score = here("score");
+      require_numbers(memory_.score, {n, classes}, "score");
+    }
     if (options_.has_class_prior()) {
       memory_.prior = here("prior");
-      memory_.trust = from.facts.at("trust").get<double>();
+      require_numbers(memory_.prior, {classes}, "prior");
+      memory_.trust = from.number("trust", 0);
     }
-    if (options_.sample_weights) sample_weight_ = here("sample_weight");
+    if (options_.sample_weights) {
+      sample_weight_ = here("sample_weight");
+      require_numbers(sample_weight_, {n}, "sample_weight");
+    }
     begin_round();
     loop_.restore(from, "loop.");
     from.restore("step.", task_.state());

@@ -1,0 +1,223 @@
+// What every command must withstand: foreign text, a full disk at standard output, models that compute NaN.
+//
+// Each table names its command, and a test compares the names with those of the program: a new command cannot be
+// forgotten.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/command.h"
+#include "tests/run/run_files.h"
+#include "tests/support/forked_program.h"
+#include "tests/support/pictures.h"
+#include "tests/support/safe_text.h"
+#include "tributary/artefacts/run_folder.h"
+
+namespace tributary {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kEscape = "\x1b]0;owned\x07";
+constexpr const char* kLatin1 = "caf\xe9";
+
+// Ten classes with names that no terminal, table or spreadsheet may obey.
+std::vector<std::string> hostile_classes() {
+  std::vector<std::string> names = {kEscape, "=cmd|'/C calc'!A0", "two\nlines", "\xc2\x9b" "2J", "\u202etxt",
+                                    "\x7f",  "\"quoted\"",        "a,b",        "@sum(1)",       "-1"};
+  return names;
+}
+
+SourceModel hostile_model(uint64_t seed) {
+  ModelInfo info = test::small_info("lenet");
+  info.classes = hostile_classes();
+  info.name = std::string("model ") + kEscape;
+  return SourceModel(info, Random(seed));
+}
+
+// Changes the tensors whose names end in `ending`.
+SourceModel broken_model(const std::string& ending, const std::function<Tensor(const Tensor&)>& change) {
+  SourceModel model(test::small_info("dtn"), Random(3));
+  NamedTensors state = copy_of(model.state());
+  for (NamedTensor& tensor : state)
+    if (tensor.name.ends_with(ending)) tensor.value = change(tensor.value);
+  model.restore(state);
+  return model;
+}
+
+// Pictures, models and a finished run, written once.
+class EveryCommand : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new test::TempDir;
+    save_source(*folder_ / "a.safetensors", hostile_model(1));
+    save_source(*folder_ / "b.safetensors", hostile_model(2));
+    const std::string bad_picture = std::string("pictures/") + kLatin1 + ".png";
+    folder_->write(bad_picture, "not a picture");
+    folder_->write(std::string("pictures/") + kEscape + ".png", "not a picture");
+    for (int i = 0; i < 20; ++i)
+      folder_->write("pictures/" + std::to_string(i) + (i % 2 == 0 ? kEscape : "") + ".png",
+                     test::encode_png(test::sample_picture(8, 8, static_cast<uint64_t>(i))));
+    for (int k = 0; k < 10; ++k)
+      for (int i = 0; i < 2; ++i)
+        folder_->write("labelled/" + file_name(hostile_classes()[k]) + "/" + std::to_string(i) + ".png",
+                       test::encode_png(test::sample_picture(8, 8, static_cast<uint64_t>(k))));
+    for (const char* name : {kLatin1, "b"})
+      for (int i = 0; i < 4; ++i)
+        folder_->write(std::string("latin1/") + name + "/" + std::to_string(i) + ".png",
+                       test::encode_png(test::sample_picture(8, 8, 1)));
+    for (int k = 0; k < 10; ++k)
+      folder_->write("numbered/" + std::to_string(k) + "/a.png", test::encode_png(test::sample_picture(8, 8, 1)));
+    folder_->write("classes.txt", std::string(kLatin1) + "\nb\n");
+    folder_->write("domains.toml", "[benchmark]\nname = \"\\u001b]0;owned\"\n");
+    folder_->write("config.toml", "\"\\u001b[2J\" = 1\n");
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  // No class has a slash but the second, whose folder cannot exist.
+  static std::string file_name(std::string name) {
+    std::replace(name.begin(), name.end(), '/', '_');
+    return name;
+  }
+  static std::set<std::string> commands() {
+    std::set<std::string> names;
+    for (const auto& command : cli::make_commands()) names.insert(command->name());
+    return names;
+  }
+
+  static test::TempDir* folder_;
+};
+
+test::TempDir* EveryCommand::folder_ = nullptr;
+
+TEST_F(EveryCommand, ShowsForeignTextWithoutControlCharacters) {
+  struct Shown {
+    std::string command, arguments;
+    int code;
+  };
+  const std::string sources = "--source a.safetensors --source b.safetensors --max-skipped 0.2 --save-every 1000";
+  const std::vector<Shown> shown = {
+      {"adapt", sources + " --target pictures --rounds 1 --inner-epochs 1 --batch 8 --run run", 0},
+      {"adapt", sources + " --target pictures --rounds 1 --inner-epochs 1 --batch 8 --run run", 0},  // finished
+      {"adapt", "--config config.toml --source a.safetensors --target pictures", 2},
+      {"predict", "run --data pictures", 0},
+      {"predict", "a.safetensors --data pictures --json", 0},
+      {"evaluate", "a.safetensors --data labelled", 2},  // one class folder has another name
+      {"evaluate", "a.safetensors --data latin1", 2},
+      {"inspect", "a.safetensors --tensors", 0},
+      {"inspect", "run", 0},
+      {"inspect", "run --json", 0},
+      {"report", "run", 0},
+      {"export", "run --card card.json --onnx run.onnx", 0},
+      {"distill", "run --epochs 1 --batch 8 --architecture lenet --max-skipped 0.2", 0},
+      {"train", "--data latin1 --architecture lenet --epochs 1 --out x.safetensors", 2},
+      {"data", "pack --data pictures --out shards --max-skipped 0.2", 0},
+      {"data", "check domains.toml", 2},
+      {"bench", "domains.toml", 2},
+      {"demo", std::string("--target '") + kEscape + "'", 2},
+  };
+  std::set<std::string> covered;
+  for (const auto& [command, arguments, code] : shown) {
+    covered.insert(command);
+    const test::Outcome outcome = test::run_forked_program(*folder_, command + " " + arguments);
+    const std::string label = command + " " + arguments;
+    EXPECT_EQ(outcome.code, code) << label << "\n" << outcome.err;
+    EXPECT_TRUE(test::is_safe_text(outcome.out)) << label << "\n" << outcome.out;
+    EXPECT_TRUE(test::is_safe_text(outcome.err)) << label << "\n" << outcome.err;
+    EXPECT_THAT(outcome.err, Not(HasSubstr("exception"))) << label;
+    if (code == 2) {
+      EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    }
+  }
+  EXPECT_EQ(covered, commands());
+  // What the run wrote is text for other programs.
+  for (const char* file : {"run/predictions.csv", "run/summary.json", "run/metrics.jsonl", "run/config.toml",
+                           "run/history/run.json", "card.json"})
+    EXPECT_TRUE(test::is_safe_text(test::file_text(*folder_ / file))) << file;
+  EXPECT_THAT(test::file_text(*folder_ / "run/predictions.csv"), HasSubstr("caf\uFFFD.png"));
+  EXPECT_THAT(test::file_text(*folder_ / "run/predictions.csv"), Not(HasSubstr(",=cmd")));
+}
+
+TEST_F(EveryCommand, ReportsAFullDiskAtStandardOutput) {
+  std::set<std::string> names = commands();
+  names.insert("options");
+  for (const std::string& name : names) {
+    const test::Outcome full =
+        test::run_forked_program(*folder_, name == "options" ? name : name + " --help", "/dev/full");
+    EXPECT_EQ(full.code, 1) << name;
+    EXPECT_THAT(full.err, HasSubstr("cannot write to standard output: No space left on device")) << name;
+  }
+  for (const char* arguments : {"inspect a.safetensors", "predict a.safetensors --data pictures", "--version"}) {
+    EXPECT_EQ(test::run_forked_program(*folder_, arguments, "/dev/full").code, 1) << arguments;
+    EXPECT_EQ(test::run_forked_program(*folder_, arguments, "closed").code, 1) << arguments;
+    EXPECT_EQ(test::run_forked_program(*folder_, arguments, "/dev/null").code, 0) << arguments;
+  }
+}
+
+TEST_F(EveryCommand, AcceptsAReaderThatNeedsNoMore) {
+  const test::Outcome outcome = test::run_forked_program(*folder_, "options", "broken pipe");
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(outcome.code, 0);
+}
+
+TEST_F(EveryCommand, RefusesModelsThatComputeNan) {
+  save_source(*folder_ / "variance.safetensors", broken_model("running_var", [](const Tensor& v) { return -1 - v; }));
+  save_source(*folder_ / "zero-row.safetensors", broken_model("weight_v", [](const Tensor& v) { return v * 0; }));
+  save_source(*folder_ / "huge.safetensors", broken_model("weight", [](const Tensor& v) { return v * 1e30; }));
+  const auto described = [](SourceModel model) {
+    ModelInfo info = model.info();
+    info.normalisation.deviation = {1e-300, 1, 1};
+    return SourceModel(info, Random(1));
+  };
+  save_source(*folder_ / "deviation.safetensors", described(SourceModel(test::small_info("dtn"), Random(3))));
+  Ensemble mixture = test::small_ensemble({"dtn", "dtn"});
+  mixture.mixture = {Combination::kWeightedLogits, torch::tensor({1e30F, 1e30F})};
+  save_ensemble(*folder_ / "mixture.safetensors", mixture);
+
+  // Commands that load a model, and whether they also compute with it.
+  const std::map<std::string, std::pair<std::string, bool>> uses = {
+      {"predict", {"predict MODEL --data pictures", true}},
+      {"evaluate", {"evaluate MODEL --data pictures", true}},
+      {"adapt", {"adapt --source MODEL --target pictures --max-skipped 0.2 --run nan", true}},
+      {"distill", {"distill MODEL --target pictures --max-skipped 0.2 --out s.safetensors --epochs 1", true}},
+      {"export", {"export MODEL --card c.json", false}},
+      {"inspect", {"inspect MODEL", false}},
+      {"train", {"train --data labelled --init MODEL --epochs 1 --out t.safetensors", false}},
+      {"report", {"", false}},
+      {"data", {"", false}},
+      {"bench", {"", false}},
+      {"demo", {"", false}}};
+  std::set<std::string> covered;
+  for (const auto& [command, use] : uses) {
+    covered.insert(command);
+    for (const char* model : {"variance", "zero-row", "huge", "deviation", "mixture"}) {
+      const std::string kind = model;
+      std::string arguments = use.first;
+      if (arguments.empty()) continue;
+      if (kind == "huge" && !use.second) continue;
+      if (kind == "mixture" && (command == "adapt" || command == "train")) continue;  // they take sources
+      if (kind == "zero-row" && command == "train") continue;                         // takes the backbone only
+      if (kind == "deviation" && command == "train") continue;
+      const std::string file = kind + ".safetensors";
+      arguments.replace(arguments.find("MODEL"), 5, file);
+      if (command == "evaluate") arguments.replace(arguments.find("pictures"), 8, "numbered");
+      const test::Outcome outcome = test::run_forked_program(*folder_, arguments);
+      EXPECT_EQ(outcome.code, 2) << arguments << "\n" << outcome.err;
+      EXPECT_THAT(outcome.err, HasSubstr(file)) << arguments;
+      EXPECT_THAT(outcome.out, Not(HasSubstr("nan"))) << arguments;
+      EXPECT_FALSE(fs::exists(*folder_ / "nan/DONE")) << arguments;
+    }
+  }
+  EXPECT_EQ(covered, commands());
+}
+
+}  // namespace
+}  // namespace tributary
