@@ -130,7 +130,7 @@ TEST(Options, LastOfFlagAndNegationWins) {
 
 TEST(Options, ARepeatableFlagTakesAllValuesUpToTheNextFlag) {
   Declared d;
-  d.parse({"--source", "a.pt", "b.pt", "--rounds", "7", "--source", "c.pt"});
+  d.flags({"--source", "a.pt", "b.pt", "--rounds", "7", "--source", "c.pt"});
   EXPECT_THAT(d.settings.source, ElementsAre("a.pt", "b.pt", "c.pt"));
   EXPECT_EQ(d.settings.rounds, 7);
 }
