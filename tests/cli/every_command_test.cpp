@@ -37,7 +37,7 @@ std::vector<std::string> hostile_classes() {
 SourceModel hostile_model(uint64_t seed) {
   ModelInfo info = test::small_info("lenet");
   info.classes = hostile_classes();
-  info.name = std::string("model ") + kEscape;
+  info.name = "model " + std::to_string(seed) + kEscape;
   return SourceModel(info, Random(seed));
 }
 

@@ -72,8 +72,6 @@ std::optional<DistillationRunResult> DistillationRun::run() {
   const ImageSet target = load_images(options_.target, load, &skipped);
   if (session_.first()) listener_.on_skipped(skipped, target.size() + static_cast<int64_t>(skipped.size()));
   session_.require_equal(target.size(), options_.target);
-  // A checkpoint of other pictures then belongs to another run.
-  config_.text = fmt::format("target_digest = \"{:016x}\"\n{}", target.digest, config_.text);
   std::optional<LabelledImages> test;
   if (!options_.test.empty()) {
     skipped.clear();
@@ -100,7 +98,7 @@ std::optional<DistillationRunResult> DistillationRun::run() {
 // Trains on the first rank, writes the model and removes its checkpoints.
 void DistillationRun::train(SourceModel& student, Ensemble& teachers, const ImageSet& target) {
   make_folder(std::filesystem::absolute(options_.out).parent_path().string());
-  FileCheckpoints checkpoints(options_.out, config_, options_.checkpoints);
+  FileCheckpoints checkpoints(options_.out, for_pictures(config_, target.digest), options_.checkpoints);
   Checkpointer& checkpointer = session_.checkpointer(&checkpoints.checkpointer(), options_.checkpoints);
   const NamedTensors initial = copy_of(student.state());
   const auto attempt = [&](int64_t micro_batch) {

@@ -5,6 +5,7 @@
 
 #include "tributary/base/crc32c.h"
 #include "tributary/base/error.h"
+#include "tributary/base/json_text.h"
 #include "tributary/io/safetensors.h"
 #include "tributary/model_io/model_file.h"
 
@@ -27,7 +28,7 @@ std::string digest_of(const Configuration& config) {
 
 void save_finished(const std::string& file, const SourceModel& model, const Configuration& config,
                    const nlohmann::json& result) {
-  save_source(file, model, {{kOptions, digest_of(config)}, {kResult, result.dump()}});
+  save_source(file, model, {{kOptions, digest_of(config)}, {kResult, json_text(result)}});
 }
 
 std::optional<nlohmann::json> finished_result(const std::string& file, const Configuration& config, bool restart) {
@@ -51,6 +52,11 @@ std::optional<nlohmann::json> finished_result(const std::string& file, const Con
   if (options == digest_of(config) && read.is_object()) return read;
   input_error("{} already exists{}; choose another file with --out, or overwrite it with --restart", file,
               options.empty() ? "" : " and was trained with other options");
+}
+
+Configuration for_pictures(Configuration config, uint64_t digest) {
+  config.text = fmt::format("picture_digest = \"{:016x}\"\n{}", digest, config.text);
+  return config;
 }
 
 }  // namespace tributary

@@ -22,4 +22,8 @@ void save_finished(const std::string& file, const SourceModel& model, const Conf
 // has left its checkpoints beside it. Throws an InputError if the file is anything else.
 std::optional<nlohmann::json> finished_result(const std::string& file, const Configuration& config, bool restart);
 
+// The configuration of a training's checkpoints: a checkpoint of pictures with another digest (ImageSet::digest) belongs
+// to another training.
+Configuration for_pictures(Configuration config, uint64_t digest);
+
 }  // namespace tributary

@@ -122,8 +122,6 @@ std::optional<SourceTrainingRunResult> SourceTrainingRun::run() {
   if (session_.first() && !notice.empty()) listener_.on_warning(notice);
   session_.require_equal(split.training.images.size(), options_.data);
   info.classes = split.training.labels.classes;
-  // A checkpoint of other pictures then belongs to another run.
-  config_.text = fmt::format("data_digest = \"{:016x}\"\n{}", split.training.images.digest, config_.text);
   SourceModel model(info, Random(options_.seed, Purpose::kInitialise), options_.training.classifier_init);
   if (weights) import_backbone(*weights, options_.init, model);
   weights.reset();
@@ -155,7 +153,7 @@ void SourceTrainingRun::report_memory() {
 void SourceTrainingRun::train(SourceModel& model, const Split& split, SourceTrainingRunResult& result) {
   const NamedTensors initial = copy_of(model.state());
   make_folder(std::filesystem::absolute(options_.out).parent_path().string());
-  FileCheckpoints checkpoints(options_.out, config_, options_.checkpoints);
+  FileCheckpoints checkpoints(options_.out, for_pictures(config_, split.training.images.digest), options_.checkpoints);
   Checkpointer& checkpointer = session_.checkpointer(&checkpoints.checkpointer(), options_.checkpoints);
   const auto attempt = [&](int64_t micro_batch) {
     model.restore(initial);

@@ -142,8 +142,8 @@ class Adaptation {
     selection_ = {here("label"), here("confident"), here("unconfident")};
     require_integers(selection_.label, {n}, Selection::kUnlabelled, classes, "label");
     require_integers(selection_.confident, {-1}, 0, n, "confident");
-    require_integers(selection_.unconfident, {n - selection_.confident.size(0)}, 0, n, "unconfident");
-    require_in_checkpoint(selection_.confident.numel() > 0, "confident");
+    require_in_checkpoint(selection_.confident.numel() > 0 && selection_.confident.numel() <= n, "confident");
+    require_integers(selection_.unconfident, {n - selection_.confident.numel()}, 0, n, "unconfident");
     memory_.weights = here("weights");
     require_numbers(memory_.weights, {ensemble_.size()}, "weights");
     if (options_.score_memory > 0) {
