@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "tributary/artefacts/run_folder.h"
+#include "tributary/base/csv.h"
 #include "tributary/base/error.h"
 #include "tributary/base/json_text.h"
 #include "tributary/base/print.h"
@@ -57,7 +58,7 @@ class Report : public Command {
       const std::vector<std::string> names = predicted_pictures(run_ + "/predictions.csv");
       if (shows_pictures) images = target_pictures(target, names, load);
       if (!labels_.empty()) {
-        subject.truth = labels_of(target, names, images, load, ensemble.classes());
+        subject.truth = labels_of(target, images ? images->names : names, images, load, ensemble.classes());
         subject.truth_name = labels_;
       }
     }
@@ -82,8 +83,10 @@ class Report : public Command {
   static ImageSet target_pictures(const std::string& target, const std::vector<std::string>& names,
                                   const LoadOptions& load) {
     ImageSet images = load_images(target, load);
-    if (images.names == names) return images;
-    const auto [was, is] = std::mismatch(names.begin(), names.end(), images.names.begin(), images.names.end());
+    const auto is_of = [](const std::string& cell, const std::string& name) { return cell == csv_text(name); };
+    const auto [was, is] =
+        std::mismatch(names.begin(), names.end(), images.names.begin(), images.names.end(), is_of);
+    if (was == names.end() && is == images.names.end()) return images;
     input_error(
         "{} no longer holds the pictures of the run ({} now, {} then), first {}; restore them or make the report "
         "with --no-pictures",

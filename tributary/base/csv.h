@@ -6,9 +6,12 @@
 
 namespace tributary {
 
-// A text as a cell: in quotes if it has a comma, quote or line break (RFC 4180). Spreadsheets take cells that begin
-// with =, +, - or @ for formulas, so these get an apostrophe in front. Control characters become "?", and bytes that
-// are not UTF-8 become U+FFFD.
+// The text of a cell as a reader gets it back, but for the apostrophe of `csv_field`: control characters become "?", and
+// bytes that are not UTF-8 become U+FFFD.
+std::string csv_text(std::string_view text);
+
+// That text as a cell: in quotes if it has a comma, quote or line break (RFC 4180). Spreadsheets take cells that begin
+// with =, +, - or @ for formulas, so these get an apostrophe in front.
 std::string csv_field(std::string_view text);
 
 }  // namespace tributary

@@ -190,6 +190,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   const int64_t round = resume(folder, checkpointer, all, state);
   if (round > 0) {
     const RunShape shape{data_.target.size(), ensemble.size(), static_cast<int64_t>(ensemble.classes().size()), round};
+    metrics.require_fit(shape);
     record.require_fit(shape);
     kept.require_fit(shape, ensemble);
     pick.require_fit(shape);

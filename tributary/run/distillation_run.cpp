@@ -83,6 +83,8 @@ std::optional<DistillationRunResult> DistillationRun::run() {
   student.to(options_.device);
   session_.shard(teachers, SupportedSharding::kRows);
   session_.shard(student);
+  // Teachers whose logits are non-finite are refused before a model is written.
+  if (!finished) evaluate_logits(teachers, DeviceImages(target, options_.device));
   if (finished) {
     if (session_.first())
       listener_.on_warning(fmt::format("{} is already finished; distil it again with --restart", options_.out));

@@ -53,6 +53,7 @@ class MetricsObserver : public Observer {
   void restore(const nlohmann::json& state) override { scores_.restore(state); }
   NamedTensors tensors() const override { return scores_.tensors(); }
   void restore_tensors(const NamedTensors& tensors) override { scores_.restore_tensors(tensors); }
+  void require_fit(const RunShape& shape) const { scores_.require_fit(shape); }
 
  private:
   RunFolder& folder_;

@@ -51,4 +51,8 @@ void RoundScores::restore_tensors(const NamedTensors& tensors) {
     if (tensor.name == kSum) sum_ = tensor.value;
 }
 
+void RoundScores::require_fit(const RunShape& shape) const {
+  if (sum_.defined()) require_numbers(sum_, {shape.pictures, shape.classes}, "the sum of the predictions");
+}
+
 }  // namespace tributary

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tributary/adapt/ranking_scores.h"
+#include "tributary/checkpoint/state_checks.h"
 #include "tributary/methods/observer.h"
 
 namespace tributary {
@@ -18,6 +19,8 @@ class RoundScores {
   void restore(const nlohmann::json& state);
   NamedTensors tensors() const;
   void restore_tensors(const NamedTensors& tensors);
+  // Throws an InputError unless the restored state is of such a run.
+  void require_fit(const RunShape& shape) const;
 
  private:
   Tensor sum_;                    // [n, K], of the probabilities of all rounds
