@@ -7,16 +7,28 @@
 namespace tributary {
 namespace {
 
+// Rows [n, K] times sample weights [n], which may be undefined.
+Tensor weighted_rows(const Tensor& rows, const Tensor& sample_weights) {
+  return sample_weights.defined() ? rows * sample_weights.unsqueeze(1) : rows;
+}
+
 // d IM / d P for P [n, K], without the rows' common factor: the information loss is a mean over rows minus a function
 // of their mean, so row i contributes (d entropy(P_i) - d entropy(mean P)) / n.
-// A class prior adds its logarithm to the second part.
-Tensor information_gradient(const Tensor& p, double marginal_epsilon, const Tensor& prior) {
+// A class prior adds its logarithm to the second part; sample weights multiply the rows.
+Tensor information_gradient(const Tensor& p, double marginal_epsilon, const Tensor& prior,
+                            const Tensor& sample_weights) {
   const auto slope = [](const Tensor& q, double epsilon) { return -((q + epsilon).log() + q / (q + epsilon)); };
   // The gradient of a class that is never predicted is useless; without epsilon it would be infinite.
-  const Tensor marginal = p.mean(0).clamp_min(marginal_epsilon > 0 ? 0.0 : 1e-38);
+  const Tensor marginal = weighted_rows(p, sample_weights).mean(0).clamp_min(marginal_epsilon > 0 ? 0.0 : 1e-38);
   Tensor of_marginal = slope(marginal, marginal_epsilon);
   if (prior.defined()) of_marginal = of_marginal + (prior + kEntropyEpsilon).log();
-  return (slope(p, kEntropyEpsilon) - of_marginal) / static_cast<double>(p.size(0));
+  return weighted_rows((slope(p, kEntropyEpsilon) - of_marginal) / static_cast<double>(p.size(0)), sample_weights);
+}
+
+std::vector<float> as_vector(const Tensor& numbers) {
+  if (!numbers.defined()) return {};
+  const Tensor values = numbers.to(torch::kFloat32).cpu().contiguous();
+  return {values.data_ptr<float>(), values.data_ptr<float>() + values.numel()};
 }
 
 // For the loop over numbers; empty without a prior.
@@ -47,11 +59,11 @@ Mixture weighted_mixture(const Tensor& weights, MixtureSpace space, WeightScale 
 }
 
 WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
-                       const Tensor& prior) {
+                       const Tensor& prior, const Tensor& sample_weights) {
   const bool of_probabilities = options.space == MixtureSpace::kProbabilities;
   const Tensor parts = of_probabilities ? logits.softmax(-1) : logits;
   const Tensor p = combine(logits, weighted_mixture(weights, options.space, options.scale));
-  Tensor back = information_gradient(p, options.marginal_epsilon, prior);
+  Tensor back = information_gradient(p, options.marginal_epsilon, prior, sample_weights);
   if (!of_probabilities) back = p * (back - (back * p).sum(-1, true));  // through the softmax
   Tensor gradient = at::tensordot(parts, back, {1, 2}, {0, 1});         // in the effective weights
   if (of_probabilities || options.scale == WeightScale::kFixed) {       // through their normalisation
@@ -59,27 +71,31 @@ WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const Aggreg
     const Tensor share = normalised_weights(weights);
     gradient = total * (gradient - (gradient * share).sum()) / (weights.abs().sum() + 1e-5);
   }
-  Tensor value = information_loss(p, kEntropyEpsilon, options.marginal_epsilon);
-  if (prior.defined()) value = value - (p.mean(0) * (prior + kEntropyEpsilon).log()).sum();
+  const Tensor marginal = weighted_rows(p, sample_weights).mean(0);
+  Tensor value = sample_weights.defined()
+                     ? (entropy(p) * sample_weights).mean() - entropy(marginal, options.marginal_epsilon)
+                     : information_loss(p, kEntropyEpsilon, options.marginal_epsilon);
+  if (prior.defined()) value = value - (marginal * (prior + kEntropyEpsilon).log()).sum();
   return {value, gradient * weights.sign()};
 }
 
 Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
-                        const Tensor& prior) {
+                        const Tensor& prior, const Tensor& sample_weights) {
   torch::NoGradGuard no_grad;
   if (!options.learn) return weights;
   const bool plain = options.space == MixtureSpace::kLogits && options.scale == WeightScale::kFree;
   if (logits.is_cpu() && plain && options.marginal_epsilon > 0) {
     const Tensor by_class = logits.to(torch::kFloat32).transpose(1, 2).contiguous();
-    const Tensor first = weights.to(torch::kFloat32).contiguous();
-    std::vector<float> w(first.data_ptr<float>(), first.data_ptr<float>() + first.numel());
+    std::vector<float> w = as_vector(weights);
     tributary::descend(by_class.data_ptr<float>(), by_class.size(1), by_class.size(2), w,
-                       {options.steps, options.rate, kEntropyEpsilon, options.marginal_epsilon, log_prior(prior)});
+                       {options.steps, options.rate, kEntropyEpsilon, options.marginal_epsilon, log_prior(prior),
+                        as_vector(sample_weights)});
     return torch::tensor(w);
   }
   Tensor w = weights.to(logits.device()).clone();
   const auto descend = [&](int64_t steps) {
-    for (int64_t i = 0; i < steps; ++i) w.sub_(weight_loss(logits, w, options, prior).gradient, options.rate);
+    for (int64_t i = 0; i < steps; ++i)
+      w.sub_(weight_loss(logits, w, options, prior, sample_weights).gradient, options.rate);
   };
   constexpr int64_t kEagerFirst = 3, kAtOnce = 40;
   if (!CudaGraph::possible(logits.device()) || options.steps < kEagerFirst + kAtOnce) {

@@ -39,9 +39,9 @@ Mixture weighted_mixture(const Tensor& weights, MixtureSpace space, WeightScale 
 
 // Minimises IM(mixture) in w over all n rows by plain gradient descent from `weights`; returns the new weights. With a
 // class prior [K], the mixture's marginal should follow the prior instead of the uniform distribution
-// (`information_loss_with_prior`).
+// (`information_loss_with_prior`). With sample weights, float32 [n] of mean 1, means over rows are weighted.
 Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
-                        const Tensor& prior = {});
+                        const Tensor& prior = {}, const Tensor& sample_weights = {});
 
 // The loss that is minimised, and its gradient in w in closed form.
 struct WeightLoss {
@@ -49,6 +49,6 @@ struct WeightLoss {
   Tensor gradient;  // [m]
 };
 WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
-                       const Tensor& prior = {});
+                       const Tensor& prior = {}, const Tensor& sample_weights = {});
 
 }  // namespace tributary

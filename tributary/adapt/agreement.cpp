@@ -97,6 +97,35 @@ std::vector<double> accuracies_from_agreements(const Tensor& agreements, int64_t
   return accuracies;
 }
 
+Tensor weights_from_agreement(const Tensor& labels, int64_t classes) {
+  constexpr int kSweeps = 100;
+  constexpr double kMost = 0.98;
+  const auto m = static_cast<size_t>(labels.size(0));
+  std::vector<std::vector<double>> kappa(m, std::vector<double>(m, 0));
+  double mean = 0;
+  for (size_t i = 0; i < m; ++i)
+    for (size_t j = 0; j < i; ++j) {
+      kappa[i][j] = kappa[j][i] =
+          cohens_kappa(labels[static_cast<int64_t>(i)], labels[static_cast<int64_t>(j)], classes);
+      mean += kappa[i][j] / (static_cast<double>(m * (m - 1)) / 2);
+    }
+  std::vector<double> b(m, std::sqrt(std::max(mean, 1e-3)));
+  for (int sweep = 0; sweep < kSweeps; ++sweep)
+    for (size_t i = 0; i < m; ++i) {
+      double product = 0, square = 0;
+      for (size_t j = 0; j < m; ++j)
+        if (j != i) product += kappa[i][j] * b[j], square += b[j] * b[j];
+      b[i] = std::clamp(product / std::max(square, 1e-9), 0.0, kMost);
+    }
+  const auto k = static_cast<double>(classes);
+  std::vector<float> weights;
+  for (const double quality : b) {
+    const double a = quality + (1 - quality) / k;
+    weights.push_back(static_cast<float>(std::log(a * (k - 1) / (1 - a))));
+  }
+  return torch::tensor(weights);
+}
+
 double accuracy_from_witness(double q, double a, int64_t classes) {
   const double e = (1 - a) / static_cast<double>(classes - 1);
   return (q - e) / (a - e);

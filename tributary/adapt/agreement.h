@@ -17,8 +17,8 @@ double agreement(const Tensor& label, const Tensor& other);
 double mean_agreement(const Tensor& labels);
 
 // Whether sources agree more `after` a change than `before` it, int64 [m, n] each: their mean Cohen's kappa rises by at
-// least 0.05, and their mean agreement does not fall. Kappa alone can rise on a target set with one large class, because
-// labels that spread over the other classes agree less by chance.
+// least 0.05, and their mean agreement does not fall. Kappa alone can rise on a target set with one large class,
+// because labels that spread over the other classes agree less by chance.
 bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes);
 
 // Cohen's kappa: (g - e) / (1 - e) with g the agreement and e = sum_k p_k q_k that of independent labels with the same
@@ -42,6 +42,12 @@ PairedDifference paired_difference(const Tensor& difference);
 std::vector<double> accuracies_from_agreement(const Tensor& labels, int64_t classes);
 // The same from the agreements g, float [m, m]; its diagonal is ignored.
 std::vector<double> accuracies_from_agreements(const Tensor& agreements, int64_t classes);
+
+// Weights for a vote of m >= 2 sources from their labels int64 [m, n], float32 [m]: ln(a_j (K - 1) / (1 - a_j)), the
+// best weights if errors are independent and uniform. The accuracies a_j = b_j + (1 - b_j) / K come from the
+// least-squares fit kappa_ij = b_i b_j with 0 <= b <= 0.98. Kappa instead of plain agreement gives a source that always
+// predicts one class no weight. Class shares do not enter, so the weights also hold on target sets with a large class.
+Tensor weights_from_agreement(const Tensor& labels, int64_t classes);
 
 // The accuracy of a model that agrees with an independent witness of accuracy a on a share q of the pictures:
 // (q - e) / (a - e) with e = (1 - a) / (K - 1).

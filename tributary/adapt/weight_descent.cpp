@@ -15,7 +15,8 @@ struct Block {
   const float* logits;  // of the first source and class, at the block's first sample
   int64_t stride;       // from one class to the next
   int64_t sources, classes, count;
-  float* p;  // [K, kBlock], kept from the first sweep for the second
+  const float* weight;  // of the samples
+  float* p;             // [K, kBlock], kept from the first sweep for the second
 };
 
 // p = softmax of the mixed logits; adds its sums to `marginal`, and to `gradient` what the mean of entropies
@@ -48,7 +49,7 @@ TRIBUTARY_CLONES void first_sweep(const Block& block, const float* size, float e
       p[i] *= total[i];
       s[i] = -(std::log(p[i] + epsilon) + p[i] / (p[i] + epsilon));
       mean[i] += s[i] * p[i];
-      sum += p[i];
+      sum += block.weight[i] * p[i];
     }
     marginal[k] += sum;
   }
@@ -57,7 +58,7 @@ TRIBUTARY_CLONES void first_sweep(const Block& block, const float* size, float e
     for (int64_t j = 0; j < block.sources; ++j) {
       const float* z = block.logits + (j * block.classes + k) * block.stride;
       float sum = 0;
-      for (int64_t i = 0; i < block.count; ++i) sum += z[i] * p[i] * (s[i] - mean[i]);
+      for (int64_t i = 0; i < block.count; ++i) sum += block.weight[i] * z[i] * p[i] * (s[i] - mean[i]);
       gradient[j] += sum;
     }
   }
@@ -76,7 +77,7 @@ TRIBUTARY_CLONES void second_sweep(const Block& block, const float* slope, doubl
     for (int64_t j = 0; j < block.sources; ++j) {
       const float* z = block.logits + (j * block.classes + k) * block.stride;
       float sum = 0;
-      for (int64_t i = 0; i < block.count; ++i) sum += z[i] * p[i] * (slope[k] - mean[i]);
+      for (int64_t i = 0; i < block.count; ++i) sum += block.weight[i] * z[i] * p[i] * (slope[k] - mean[i]);
       gradient[j] -= sum;
     }
   }
@@ -91,6 +92,8 @@ void descend(const float* logits, int64_t classes, int64_t samples, std::vector<
   std::vector<float> p(static_cast<size_t>(blocks * classes * kBlock)), slope(static_cast<size_t>(classes * kBlock));
   std::vector<float> size(weights.size()), marginal_slope(static_cast<size_t>(classes));
   std::vector<double> marginal(static_cast<size_t>(classes)), gradient(weights.size());
+  const std::vector<float> weight =
+      options.sample_weight.empty() ? std::vector<float>(static_cast<size_t>(samples), 1) : options.sample_weight;
   const auto block_at = [&](int64_t number) {
     const int64_t begin = number * kBlock;
     return Block{logits + begin,
@@ -98,6 +101,7 @@ void descend(const float* logits, int64_t classes, int64_t samples, std::vector<
                  sources,
                  classes,
                  std::min(kBlock, samples - begin),
+                 weight.data() + begin,
                  p.data() + number * classes * kBlock};
   };
   const auto total = static_cast<double>(samples);

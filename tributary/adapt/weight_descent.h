@@ -15,6 +15,7 @@ struct WeightDescent {
   double rate = 0;
   double entropy_epsilon = 0, marginal_epsilon = 0;  // both positive
   std::vector<double> log_prior = {};                // per class; empty for the uniform prior
+  std::vector<float> sample_weight = {};             // per sample, with mean 1; empty: 1 each
 };
 
 // Minimises IM(softmax_k(sum_j |w_j| z_jk)), relative to the class prior, in w (Eq. 6 in logits). `logits` are [m, K,

@@ -53,6 +53,8 @@ struct RoundEvent {
   MeanLosses losses;
   int64_t initial_confident = 0;  // N_0
   Tensor score;                   // [n, K], denoised
+  double largest_share = 0;       // of a pseudo-class of the unadapted sources; 0 if it was not measured
+  std::string finished;           // why the method trains no further round; empty if it does
 };
 
 class Observer {

@@ -74,6 +74,7 @@ void KeptRound::on_round(const RoundEvent& event) {
     first_scores_ = scores;
   }
   rounds_ = event.rounds;
+  finished_ = event.finished;
   const WitnessVerdict verdict = witnesses_.judge(label);
   signs_ = tributary::signs_of_collapse(first_scores_, scores, sources);
   if (auto drift = sign_of_drift(first_label_, label, classes, witnesses_.doubtful_share())) signs_.push_back(*drift);
@@ -116,6 +117,7 @@ bool KeptRound::wants_stop() const {
 
 std::string KeptRound::stop_reason() const {
   constexpr int64_t kInARow = 2;
+  if (!finished_.empty()) return finished_;
   if (rule_ != KeepRule::kLabelFree) return "";
   const int64_t last = last_round();
   if (last >= kInARow && !reasons_[static_cast<size_t>(last)].empty() &&
@@ -153,7 +155,8 @@ void KeptRound::hand_back(Ensemble& ensemble) const {
 std::string KeptRound::reason() const {
   if (!is_last()) return fmt::format("round {} was rejected: {}", last_round(), fmt::join(reasons_.back(), "; "));
   if (witnesses_.abstains())
-    return "the last round has no sign of collapse; the unadapted sources are too few, or agree too little, to judge it";
+    return "the last round has no sign of collapse; the unadapted sources are too few, or agree too little, to judge "
+           "it";
   return "the last round has no sign of collapse and agrees with the unadapted sources";
 }
 
@@ -205,9 +208,9 @@ void KeptRound::require_fit(const RunShape& shape, const Ensemble& ensemble) con
   require_in_checkpoint(state.size() == candidate_.models.size(), "kept models");
   for (const NamedTensor& tensor : state) {
     const Tensor kept = find(candidate_.models, tensor.name);
-    require_in_checkpoint(kept.defined() && kept.sizes() == tensor.value.sizes() &&
-                              kept.scalar_type() == tensor.value.scalar_type(),
-                          tensor.name);
+    require_in_checkpoint(
+        kept.defined() && kept.sizes() == tensor.value.sizes() && kept.scalar_type() == tensor.value.scalar_type(),
+        tensor.name);
   }
 }
 

@@ -74,6 +74,7 @@ class KeptRound : public Observer {
   Tensor previous_label_;  // pseudo-labels of the last round, int64 [n]
   int64_t settled_ = 0;    // rounds in a row that trained on the whole target set and changed no pseudo-label
   int64_t rounds_ = 0;     // planned
+  std::string finished_;   // RoundEvent::finished
 };
 
 }  // namespace tributary

@@ -77,6 +77,7 @@ nlohmann::json round_metrics(const RoundEvent& event) {
     object["initial_confident"] = event.initial_confident;
     object["mean_confidence"] = std::get<0>(event.score.max(-1)).mean().item<double>();
   }
+  if (event.largest_share > 0) object["largest_share"] = event.largest_share;
   if (event.round > 0) {
     object["training_seconds"] = event.phases.training;
     object["pictures_per_second"] = static_cast<double>(event.pictures) / event.phases.training;

@@ -1,5 +1,7 @@
 #include "tributary/methods/selective/selective.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
@@ -59,7 +61,14 @@ class Adaptation {
       event_.initial_confident =
           initial_count(std::get<0>(state.score.max(-1)), options_.lambda_alpha, options_.threshold);
       event_.phases = state.seconds;
+      event_.largest_share = state.largest_share;
+      if (leaves_untrained(state, options_))
+        event_.finished = fmt::format(
+            "one class has {:.0f} % of the pictures by the unadapted sources' labels, and training on such a set loses "
+            "accuracy",
+            100 * state.largest_share);
       report(state);
+      if (!event_.finished.empty()) return;
     }
     for (++event_.round; event_.round <= options_.rounds && !ensemble_.agreed(observer_.wants_stop()); ++event_.round) {
       watch_ = Stopwatch();
@@ -75,7 +84,7 @@ class Adaptation {
 
  private:
   void begin_round() {
-    task_.begin_round(selection_, sample_weight_, memory_.prior, event_.round);
+    task_.begin_round(selection_, {sample_weight_, memory_.prior, memory_.prediction}, event_.round);
     loop_.start(task_.batches().steps());
     loop_.begin_round(event_.round);
   }
@@ -125,6 +134,7 @@ class Adaptation {
     };
     keep("score", memory_.score);
     keep("prior", memory_.prior);
+    keep("prediction", memory_.prediction);
     keep("sample_weight", sample_weight_);
     loop_.save(now, "loop.");
     now.add("step.", task_.state());
@@ -154,6 +164,10 @@ class Adaptation {
       memory_.prior = here("prior");
       require_numbers(memory_.prior, {classes}, "prior");
       memory_.trust = from.number("trust", 0);
+    }
+    if (options_.class_cap > 0) {
+      memory_.prediction = here("prediction");
+      require_integers(memory_.prediction, {n}, 0, classes, "prediction");
     }
     if (options_.sample_weights) {
       sample_weight_ = here("sample_weight");

@@ -100,6 +100,13 @@ void declare_ingredients(OptionTable& table, SelectiveOptions& options) {
             "class distribution that diversity is measured against: uniform; auto, estimated from the pseudo-labels "
             "as far as the sources agree; or a file with a line \"CLASS SHARE\" per class")
       .metavar("uniform|auto|FILE");
+  table.number(
+      section, "class_cap", &options.class_cap, 0, 1000,
+      "largest share of a pseudo-class in training batches and domain weights, as a multiple of the mean share "
+      "of the classes that occur; above 1, or 0 for no limit");
+  table.flag(section, "leave_dominated", &options.leave_dominated,
+             "train no round if the unadapted sources give one class more than 0.3 + 1.2 / K of the pictures; needs "
+             "--class-cap");
   table.flag(section, "per_class", &options.per_class, "select the same share of every pseudo-class");
   table.number(section, "final_share", &options.final_share, 0.01, 1,
                "share of the target set that is confident in the last round");
@@ -162,6 +169,8 @@ void apply_variant(SelectiveOptions& options, Variant variant) {
     options.augmentation.level = AugmentationLevel::kStrong;
     options.target_statistics = 2;
     options.statistics_rule = StatisticsRule::kAgreement;
+    options.class_cap = 1.5;
+    options.leave_dominated = true;
   } else if (variant == Variant::kCode) {
     options.aggregation.start = WeightStart::kNormal;
     options.aggregation.steps = 20000;
@@ -195,6 +204,8 @@ void apply_presets(const OptionTable& table, SelectiveOptions& options) {
 }
 
 void apply_ablations(SelectiveOptions& options) {
+  if (options.class_cap > 0 && options.class_cap <= 1)
+    input_error("--class-cap {}: choose a value above 1, or 0 for no limit", options.class_cap);
   for (const std::string& name : options.ablations) {
     if (name == "weights") {
       options.aggregation.learn = false;

@@ -49,10 +49,12 @@ struct SelectiveOptions : MethodOptions {
   // Ingredients of the variant `tributary` (docs/method.md, Our variant).
   int64_t target_statistics = 0;  // passes that adapt BatchNorm's running statistics before the first labels
   StatisticsRule statistics_rule = StatisticsRule::kAlways;
-  int64_t round_statistics = 0;   // the same passes before the evaluation of every round
-  bool unconfident_pass = true;   // pass D_u through the sources even if it is not aligned
+  int64_t round_statistics = 0;  // the same passes before the evaluation of every round
+  bool unconfident_pass = true;  // pass D_u through the sources even if it is not aligned
   ScoreScale score_scale = ScoreScale::kFree;
   std::string class_prior = "uniform";  // which diversity is measured against: uniform, auto (estimated) or a file
+  double class_cap = 0;                 // largest share of a pseudo-class in training, times its mean share; 0: none
+  bool leave_dominated = false;         // train no round if one class dominates the target set; needs class_cap
   bool per_class = false;               // select the same share of every pseudo-class
   double final_share = 1;               // of the target set that is confident in the last round
   bool sample_weights = false;          // weight the cross-entropy of a sample by its score

@@ -4,11 +4,13 @@
 #include <cmath>
 
 #include "tributary/adapt/agreement.h"
+#include "tributary/adapt/class_balance.h"
 #include "tributary/adapt/class_prior.h"
 #include "tributary/adapt/neighbourhood.h"
 #include "tributary/base/stopwatch.h"
 #include "tributary/device/device.h"
 #include "tributary/methods/selective/given_prior.h"
+#include "tributary/methods/selective/round_batches.h"
 #include "tributary/methods/selective/target_statistics.h"
 #include "tributary/train/evaluate.h"
 
@@ -33,29 +35,79 @@ TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, con
   return state;
 }
 
-void take_target_statistics(Ensemble& ensemble, const DeviceImages& images, int64_t passes,
+Tensor starting_weights(const Ensemble& ensemble, const SelectiveOptions& options) {
+  return initial_weights(ensemble.size(), options.aggregation.start,
+                         Random(static_cast<uint64_t>(options.seed), Purpose::kWeights))
+      .to(ensemble.sources.front().device());
+}
+
+// The weights of the samples in the domain weights' loss; undefined if they are equal.
+Tensor sample_weights_of(const Tensor& label, int64_t classes, const SelectiveOptions& options) {
+  return options.class_cap > 0 ? balanced_sample_weights(label, classes, options.class_cap) : Tensor();
+}
+
+// The domain weights of the unadapted sources. With `class_cap` they need labels of the samples: first those of a vote
+// that is weighted by agreement, then those of the weighted mixture itself.
+Tensor first_weights(const Tensor& logits, const Tensor& start, const Tensor& prior, const SelectiveOptions& options) {
+  if (options.class_cap == 0 || logits.size(0) < 2) return optimise_weights(logits, start, options.aggregation, prior);
+  constexpr int kPasses = 2;
+  const int64_t classes = logits.size(-1);
+  Tensor weights = weights_from_agreement(logits.argmax(-1), classes).to(logits.device());
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const Mixture mixture = weighted_mixture(weights, options.aggregation.space, options.aggregation.scale);
+    const Tensor label = combine(logits, mixture).argmax(-1);
+    weights = optimise_weights(logits, start, options.aggregation, prior, sample_weights_of(label, classes, options));
+  }
+  return weights;
+}
+
+// Labels of the unadapted sources, which show how large the classes are; undefined without `class_cap`.
+Tensor first_labels(const Tensor& logits, const Ensemble& ensemble, const SelectiveOptions& options) {
+  if (options.class_cap == 0) return {};
+  const Tensor weights = first_weights(logits, starting_weights(ensemble, options), {}, options);
+  return combine(logits, weighted_mixture(weights, options.aggregation.space, options.aggregation.scale)).argmax(-1);
+}
+
+// `prediction`, the labels of all samples, limits how many of a class are drawn; undefined without `class_cap`.
+void take_target_statistics(Ensemble& ensemble, const DeviceImages& images, int64_t passes, const Tensor& prediction,
                             const SelectiveOptions& options) {
-  adapt_batch_norm(ensemble, images, passes, static_cast<uint64_t>(options.seed), is_mixed(options.precision));
+  EpochLimits limits;
+  if (prediction.defined()) limits = epoch_limits(prediction, options.class_cap);
+  adapt_batch_norm(ensemble, images, passes, static_cast<uint64_t>(options.seed), is_mixed(options.precision),
+                   std::move(limits));
 }
 
 double trust_in(const TargetState& state) {
   return mutual_trust(state.logits.argmax(-1), state.logits.size(-1));
 }
 
+void measure_largest_class(TargetState& state, const Tensor& label) {
+  if (label.defined()) state.largest_share = largest_share(label, state.logits.size(-1));
+}
+
 // Evaluates the unadapted sources, with the statistics of the target set in BatchNorm if the options ask for it and, by
 // the rule of agreement, the sources then agree more.
 TargetState evaluate_start(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
-  if (options.target_statistics == 0) return evaluate_sources(ensemble, images, options);
   const NamedTensors statistics = running_statistics(ensemble);
-  if (options.statistics_rule == StatisticsRule::kAlways || ensemble.size() < 2 || statistics.empty()) {
-    take_target_statistics(ensemble, images, options.target_statistics, options);
+  if (options.target_statistics == 0 || statistics.empty()) {
+    TargetState state = evaluate_sources(ensemble, images, options);
+    measure_largest_class(state, first_labels(state.logits, ensemble, options));
+    return state;
+  }
+  const bool compares = options.statistics_rule == StatisticsRule::kAgreement && ensemble.size() >= 2;
+  if (!compares && options.class_cap == 0) {
+    take_target_statistics(ensemble, images, options.target_statistics, {}, options);
     return evaluate_sources(ensemble, images, options);
   }
   const NamedTensors own = copy_of(statistics);
   TargetState before = evaluate_sources(ensemble, images, options);
-  take_target_statistics(ensemble, images, options.target_statistics, options);
+  const Tensor label = first_labels(before.logits, ensemble, options);
+  measure_largest_class(before, label);
+  if (leaves_untrained(before, options)) return before;
+  take_target_statistics(ensemble, images, options.target_statistics, label, options);
   TargetState after = evaluate_sources(ensemble, images, options);
-  if (agrees_more(before.logits.argmax(-1), after.logits.argmax(-1), after.logits.size(-1))) return after;
+  after.largest_share = before.largest_share;
+  if (!compares || agrees_more(before.logits.argmax(-1), after.logits.argmax(-1), after.logits.size(-1))) return after;
   for (size_t i = 0; i < own.size(); ++i) statistics[i].value.copy_(own[i].value);
   return before;
 }
@@ -100,12 +152,6 @@ Tensor prior_of(const Tensor& score, double trust, const Ensemble& ensemble, con
   return read_class_prior(options.class_prior, ensemble.classes()).to(score.device());
 }
 
-Tensor starting_weights(const Ensemble& ensemble, const SelectiveOptions& options) {
-  return initial_weights(ensemble.size(), options.aggregation.start,
-                         Random(static_cast<uint64_t>(options.seed), Purpose::kWeights))
-      .to(ensemble.sources.front().device());
-}
-
 }  // namespace
 
 TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
@@ -115,7 +161,7 @@ TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const Se
   state.seconds.evaluation = lap(watch, images.device());
   if (options.has_class_prior()) state.trust = trust_in(state);
   const Tensor prior = prior_of(state.logits.softmax(-1).mean(0), state.trust, ensemble, options);
-  state.weights = optimise_weights(state.logits, starting_weights(ensemble, options), options.aggregation, prior);
+  state.weights = first_weights(state.logits, starting_weights(ensemble, options), prior, options);
   state.seconds.weights = lap(watch, images.device());
   const Mixture mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
   const Tensor mixed = combine(state.logits, mixture).argmax(-1);
@@ -128,8 +174,13 @@ TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const Se
   return state;
 }
 
+bool leaves_untrained(const TargetState& state, const SelectiveOptions& options) {
+  return options.leave_dominated && is_dominated(state.largest_share, state.logits.size(-1));
+}
+
 RoundMemory memory_of(const TargetState& state, const Ensemble& ensemble, const SelectiveOptions& options) {
-  RoundMemory memory{state.weights, {}, {}, state.trust};
+  RoundMemory memory{state.weights, {}, {}, {}, state.trust};
+  if (options.class_cap > 0) memory.prediction = state.score.argmax(-1);
   if (options.score_memory > 0) memory.score = state.score;
   memory.prior = prior_of(state.score, state.trust, ensemble, options);
   return memory;
@@ -139,14 +190,16 @@ TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Sel
                        const RoundMemory& memory, const SelectiveOptions& options) {
   torch::NoGradGuard no_grad;
   Stopwatch watch;
-  if (options.round_statistics > 0) take_target_statistics(ensemble, images, options.round_statistics, options);
+  if (options.round_statistics > 0)
+    take_target_statistics(ensemble, images, options.round_statistics, memory.prediction, options);
   TargetState state = evaluate_sources(ensemble, images, options);
   state.seconds.evaluation = lap(watch, images.device());
   state.posteriors = posteriors_of(state, options, [&](const Tensor&) { return trained.label; });
   state.seconds.labels = lap(watch, images.device());
   const Tensor start = options.aggregation.restart ? starting_weights(ensemble, options) : memory.weights;
   state.trust = memory.trust;
-  state.weights = optimise_weights(state.logits, start, options.aggregation, memory.prior);
+  state.weights = optimise_weights(state.logits, start, options.aggregation, memory.prior,
+                                   sample_weights_of(memory.prediction, state.logits.size(-1), options));
   state.seconds.weights = lap(watch, images.device());
   score_target(state, options);
   if (memory.score.defined())

@@ -16,18 +16,23 @@ struct TargetState {
   Tensor posteriors;             // [m, n, K], of the prototypes
   Tensor probabilities;          // [n, K], the mixture h
   Tensor score;                  // [n, K], denoised
+  double largest_share = 0;      // of a class by the unadapted sources' labels; 0 without `class_cap`
   double trust = 0;              // in the labels of the unadapted sources (adapt/agreement.h)
   PhaseSeconds seconds;          // spent on computing all this
 };
 
 // The state before training: prototypes from the sources' own labels, weights from their initial values.
 TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options);
+// Whether the target set is not trained on, because one class dominates it (`SelectiveOptions::leave_dominated`).
+bool leaves_untrained(const TargetState& state, const SelectiveOptions& options);
+
 // What a round hands to the next one.
 struct RoundMemory {
-  Tensor weights;    // [m], where the optimisation of the weights starts
-  Tensor score;      // [n, K], of the round before; undefined unless `score_memory` needs it
-  Tensor prior;      // [K], the class prior of the round; undefined if it is uniform
-  double trust = 0;  // as in `TargetState`
+  Tensor weights;     // [m], where the optimisation of the weights starts
+  Tensor score;       // [n, K], of the round before; undefined unless `score_memory` needs it
+  Tensor prior;       // [K], the class prior of the round; undefined if it is uniform
+  Tensor prediction;  // int64 [n], the pseudo-labels of all samples; undefined unless `class_cap` needs them
+  double trust = 0;   // as in `TargetState`
 };
 RoundMemory memory_of(const TargetState& state, const Ensemble& ensemble, const SelectiveOptions& options);
 

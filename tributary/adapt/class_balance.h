@@ -1,0 +1,32 @@
+// Keeps a large class from dominating what is learned from pseudo-labels.
+//
+// Information maximisation, BatchNorm in training mode and the domain weights all assume that a batch holds every class
+// about equally often, as the source domains did. If one class has most of the target set, they push its samples into
+// the other classes. Here no pseudo-class counts for more than `cap` times the mean share of the classes that occur:
+// larger ones are weighted down, or thinned out anew in every epoch. Balanced target sets are not touched.
+#pragma once
+
+#include <vector>
+
+#include "tributary/base/tensor.h"
+
+namespace tributary {
+
+// The size up to which every class counts: the largest u with u <= (cap / P) sum_k min(n_k, u), where n_k are the class
+// sizes and P counts the classes that occur. `cap` is above 1. Without samples it is 0.
+double class_limit(const std::vector<int64_t>& sizes, double cap);
+
+// The number of samples of each of the `classes`, for labels int64 [n] that are not negative.
+std::vector<int64_t> class_sizes(const Tensor& label, int64_t classes);
+
+// The weight min(1, u / n_k) of every sample of class k, scaled to mean 1, float32 [n] on the device of `label`.
+Tensor balanced_sample_weights(const Tensor& label, int64_t classes, double cap);
+
+// The share of the largest class.
+double largest_share(const Tensor& label, int64_t classes);
+
+// Whether one class dominates the target set, by labels of the unadapted sources: its share exceeds 0.3 + 1.2 / K.
+// Self-training then teaches the other classes mostly samples of the large one that were labelled wrong.
+bool is_dominated(double largest_share, int64_t classes);
+
+}  // namespace tributary
