@@ -98,13 +98,23 @@ std::string row_title(const Benchmark& benchmark, const std::string& title, cons
   return row.empty() || benchmark.methods.empty() ? title : row;
 }
 
-// Every method in the order of the paper's tables, followed by its oracle if it has one.
+// The paper's own method without our ingredients, which the paper's figures belong to.
+TableRow published_row(TableRow row) {
+  row.title += ", as published";
+  row.key += "-published";
+  row.flags.insert(row.flags.end(), {"--variant", "recommended"});
+  return row;
+}
+
+// Every method in the order of the paper's tables, the own one also as published, followed by its oracle if it has one.
 std::vector<TableRow> all_methods(const Benchmark& benchmark, const BenchTableOptions& options) {
   std::vector<TableRow> all;
   for (const MethodEntry& entry : registered_methods()) {
     const std::vector<std::string> flags = method_flags(entry, options);
-    all.push_back({row_title(benchmark, entry.title, entry.row), entry.name, flags, false,
-                   paper_of(benchmark, benchmark.methods, entry.name)});
+    const std::map<std::string, double> paper = paper_of(benchmark, benchmark.methods, entry.name);
+    const std::string title = row_title(benchmark, entry.title, entry.row);
+    if (entry.is_own) all.push_back(published_row({title, entry.name, flags, false, paper}));
+    all.push_back({title, entry.name, flags, false, entry.is_own ? std::map<std::string, double>() : paper});
     if (!entry.oracle) continue;
     all.push_back({row_title(benchmark, entry.oracle->title, entry.oracle->row), entry.oracle->name, flags, true,
                    paper_of(benchmark, benchmark.methods, entry.oracle->name)});
@@ -164,15 +174,46 @@ TableRow changed(TableRow row, const std::string& title, const std::string& suff
   return row;
 }
 
+// An ingredient of our variant (docs/method.md, Our variant): key of the row, title, flags.
+using Ingredient = std::tuple<std::string, std::string, std::vector<std::string>>;
+
+std::vector<Ingredient> without_ingredient() {
+  return {{"augmentation", "w/o strong augmentation", {"--augment", "standard"}},
+          {"cross-entropy", "lambda_ce = 0.2", {"--lambda-ce", "0.2"}},
+          {"statistics", "w/o target statistics", {"--target-statistics", "0"}},
+          {"class-cap", "w/o class cap", {"--class-cap", "0", "--no-leave-dominated"}}};
+}
+
+std::vector<Ingredient> with_ingredient() {
+  return {{"augmentation", "as published + strong augmentation", {"--augment", "strong"}},
+          {"cross-entropy", "as published + lambda_ce = 1", {"--lambda-ce", "1"}},
+          {"statistics", "as published + target statistics", {"--target-statistics", "2"}},
+          {"class-cap", "as published + class cap", {"--class-cap", "1.5"}},
+          {"unit-score", "as published + unit score", {"--score-scale", "unit"}},
+          {"prior", "as published + class prior", {"--class-prior", "auto"}},
+          {"neighbours", "as published + neighbours", {"--neighbours", "5"}},
+          {"per-class", "as published + selection per class", {"--per-class"}},
+          {"sample-weights", "as published + sample weights", {"--sample-weights"}},
+          {"memory", "as published + score memory", {"--score-memory", "0.5"}},
+          {"share", "as published + final share 0.9", {"--final-share", "0.9"}}};
+}
+
+// Rows without one part each, and the published variant with one ingredient each.
 std::vector<TableRow> ablation_rows(const Benchmark& benchmark, const BenchTableOptions& options) {
-  const TableRow own = own_row(benchmark, options);
-  std::vector<TableRow> rows = {own};
+  const TableRow own = own_row(benchmark, options), published = published_row(own);
+  std::vector<TableRow> rows = {own, published};
   for (const auto& [row, title, part] :
        {std::tuple("weights", "w/o domain weights", "weights"), std::tuple("denoise", "w/o denoising", "denoise"),
         std::tuple("information", "information of all data", "information-all"),
-        std::tuple("alignment", "w/o alignment", "alignment"), std::tuple("mixup", "w/o mixup", "mixup")})
-    rows.push_back(changed(own, title, std::string("-without-") + row, {"--ablations", part},
-                           paper_of(benchmark, benchmark.ablations, row)));
+        std::tuple("alignment", "w/o alignment", "alignment"), std::tuple("mixup", "w/o mixup", "mixup")}) {
+    rows.push_back(changed(own, title, std::string("-without-") + row, {"--ablations", part}, {}));
+    rows.push_back(changed(published, std::string(title) + ", as published", std::string("-without-") + row,
+                           {"--ablations", part}, paper_of(benchmark, benchmark.ablations, row)));
+  }
+  for (const auto& [key, title, flags] : without_ingredient())
+    rows.push_back(changed(own, title, "-without-" + key, flags, {}));
+  for (const auto& [key, title, flags] : with_ingredient())
+    rows.push_back(changed(published, title, "-with-" + key, flags, {}));
   return rows;
 }
 

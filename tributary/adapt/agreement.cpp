@@ -45,8 +45,8 @@ double mutual_trust(const Tensor& labels, int64_t classes) {
 
 bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes) {
   constexpr double kLeastGain = 0.05;
-  return mutual_trust(after, classes) >= mutual_trust(before, classes) + kLeastGain &&
-         mean_agreement(after) >= mean_agreement(before);
+  const double gain = mutual_trust(after, classes) - mutual_trust(before, classes);
+  return gain >= kClearGain || (gain >= kLeastGain && mean_agreement(after) >= mean_agreement(before));
 }
 
 PairedDifference paired_difference(const Tensor& difference) {

@@ -16,9 +16,12 @@ double agreement(const Tensor& label, const Tensor& other);
 // The mean agreement of all pairs of m >= 2 labellings, int64 [m, n].
 double mean_agreement(const Tensor& labels);
 
-// Whether sources agree more `after` a change than `before` it, int64 [m, n] each: their mean Cohen's kappa rises by at
-// least 0.05, and their mean agreement does not fall. Kappa alone can rise on a target set with one large class,
-// because labels that spread over the other classes agree less by chance.
+// A gain in mean kappa that only a real gain in accuracy explains.
+constexpr double kClearGain = 0.2;
+
+// Whether sources agree more `after` a change than `before` it, int64 [m, n] each: their mean Cohen's kappa rises by
+// kClearGain, or by 0.05 while their mean agreement does not fall. On a target set with one large class a smaller gain
+// in kappa alone means little, because labels that spread over the other classes agree less by chance.
 bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes);
 
 // Cohen's kappa: (g - e) / (1 - e) with g the agreement and e = sum_k p_k q_k that of independent labels with the same

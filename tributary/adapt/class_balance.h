@@ -1,9 +1,8 @@
-// Keeps a large class from dominating what is learned from pseudo-labels.
+// Keeps a large class from dominating the domain weights, and recognises target sets that it dominates.
 //
-// Information maximisation, BatchNorm in training mode and the domain weights all assume that a batch holds every class
-// about equally often, as the source domains did. If one class has most of the target set, they push its samples into
-// the other classes. Here no pseudo-class counts for more than `cap` times the mean share of the classes that occur:
-// larger ones are weighted down, or thinned out anew in every epoch. Balanced target sets are not touched.
+// The domain weights ask for predictions that are diverse over the target set. If one class has most of it, they favour
+// sources that spread its samples over the other classes. Here no pseudo-class counts for more than `cap` times the
+// mean share of the classes that occur: samples of larger ones weigh less. Balanced target sets are not touched.
 #pragma once
 
 #include <vector>

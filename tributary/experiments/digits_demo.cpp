@@ -150,6 +150,7 @@ nlohmann::json percents(const std::vector<double>& accuracies) {
 DigitsDemoOptions demo_defaults() {
   DigitsDemoOptions options;
   options.training.epochs = 30;
+  apply_variant(options.adapt, Variant::kTributary);
   options.adapt.rounds = 10;
   options.adapt.inner_epochs = 1;
   return options;

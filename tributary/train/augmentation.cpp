@@ -20,7 +20,8 @@ Tensor draw_affine_maps(int64_t count, int64_t side, const Augmentation& augment
   for (int64_t i = 0; i < count; ++i) {
     const double angle = random.uniform(-rotation, rotation) * (M_PI / 180);
     const double right = offset(), down = offset();
-    double part = 1, room = 0;  // the shown part of the side, and how far its centre may move without leaving the picture
+    double part = 1,
+           room = 0;  // the shown part of the side, and how far its centre may move without leaving the picture
     if (zoom_in > 0 || zoom_out > 0) part = zooms.uniform(1 - zoom_in, 1 + zoom_out);
     if (part < 1) room = 1 - part;
     const auto place = [&] { return room > 0 ? zooms.uniform(-room, room) : 0; };
@@ -98,11 +99,15 @@ Tensor cut_out(const Tensor& pixels, const Tensor& colours, double share) {
 
 void declare(OptionTable& table, const std::string& section, Augmentation& augmentation) {
   table.choice(section, "augment", &augmentation.level,
-               {{"standard", AugmentationLevel::kStandard}, {"strong", AugmentationLevel::kStrong}},
+               {{"auto", AugmentationLevel::kAuto},
+                {"standard", AugmentationLevel::kStandard},
+                {"strong", AugmentationLevel::kStrong}},
                "defaults of the augmentation of training pictures: standard (crop and mirror photographs), or strong "
-               "(also rotation, zoom, colour jitter and cut-out)");
-  table.integer(section, "augment_shift", &augmentation.shift, -1, 512,
-                "random shift of training pictures, pixels; here and below, -1 takes the default of --augment")
+               "(also rotation, zoom, colour jitter and cut-out); auto is strong for --variant tributary, else "
+               "standard");
+  table
+      .integer(section, "augment_shift", &augmentation.shift, -1, 512,
+               "random shift of training pictures, pixels; here and below, -1 takes the default of --augment")
       .metavar("PIXELS");
   table.number(section, "augment_flip", &augmentation.flip, -1, 1,
                "probability of a mirror image; default 0.5 for photographs and 0 for digits");
@@ -110,17 +115,21 @@ void declare(OptionTable& table, const std::string& section, Augmentation& augme
                "probability of a grey picture; default 0.1 for photographs in adaptation, else 0");
   table.number(section, "augment_rotation", &augmentation.rotation, -1, 180, "largest random rotation, degrees")
       .metavar("DEGREES");
-  table.number(section, "augment_zoom_in", &augmentation.zoom_in, -1, 0.9,
-               "zoom into a random part of the picture of side 1 - this, at most")
+  table
+      .number(section, "augment_zoom_in", &augmentation.zoom_in, -1, 0.9,
+              "zoom into a random part of the picture of side 1 - this, at most")
       .metavar("SHARE");
-  table.number(section, "augment_zoom_out", &augmentation.zoom_out, -1, 1,
-               "shrink the picture by up to this share; its border is repeated")
+  table
+      .number(section, "augment_zoom_out", &augmentation.zoom_out, -1, 1,
+              "shrink the picture by up to this share; its border is repeated")
       .metavar("SHARE");
-  table.number(section, "augment_jitter", &augmentation.jitter, -1, 1,
-               "largest relative change of brightness, contrast and saturation")
+  table
+      .number(section, "augment_jitter", &augmentation.jitter, -1, 1,
+              "largest relative change of brightness, contrast and saturation")
       .metavar("SHARE");
-  table.number(section, "augment_cutout", &augmentation.cutout, -1, 1,
-               "side of a random square that is replaced by the mean colour, as a share of the picture's side")
+  table
+      .number(section, "augment_cutout", &augmentation.cutout, -1, 1,
+              "side of a random square that is replaced by the mean colour, as a share of the picture's side")
       .metavar("SHARE");
 }
 

@@ -13,7 +13,7 @@
 
 namespace tributary {
 
-enum class AugmentationLevel { kStandard, kStrong };
+enum class AugmentationLevel { kAuto, kStandard, kStrong };  // auto: the method's own, else standard
 
 // A negative value stands for the default of the level and of the kind of pictures, see `resolve_defaults`.
 struct Augmentation {
@@ -25,7 +25,7 @@ struct Augmentation {
   double zoom_out = -1;
   double jitter = -1;  // brightness, contrast and saturation are each multiplied by 1 - jitter .. 1 + jitter
   double cutout = -1;  // side of the square that is replaced by the mean colour, as a share of the picture's side
-  AugmentationLevel level = AugmentationLevel::kStandard;
+  AugmentationLevel level = AugmentationLevel::kAuto;
 
   // Whether pictures are shifted, rotated or zoomed, which takes an affine map per picture.
   bool moves() const { return shift > 0 || rotation > 0 || zoom_in > 0 || zoom_out > 0; }

@@ -172,6 +172,7 @@ TEST_P(EveryReading, RunsToItsEnd) {
   SelectiveOptions options = quick_options();
   apply_variant(options, GetParam());
   options.aggregation.steps = 20;
+  options.rounds = 2;
   RoundRecorder recorder;
   SelectiveSelfTraining(options).adapt(ensemble, test::noise_pictures(30), recorder);
   EXPECT_EQ(recorder.rounds.size(), 3u);
@@ -179,7 +180,8 @@ TEST_P(EveryReading, RunsToItsEnd) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Readings, EveryReading,
-                         ::testing::Values(Variant::kRecommended, Variant::kPaper, Variant::kCode));
+                         ::testing::Values(Variant::kRecommended, Variant::kPaper, Variant::kCode,
+                                           Variant::kTributary));
 
 class EveryAblation : public ::testing::TestWithParam<const char*> {};
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tributary/adapt/class_balance.h"
-
 namespace tributary {
 namespace {
 
@@ -18,39 +16,21 @@ int64_t batches_of(const Tensor& index, const SelectiveOptions& options) {
   return std::max<int64_t>(1, full + (rest >= least_of(options) ? 1 : 0));
 }
 
-EpochLimits limits_of(const Tensor& rows, const Tensor& prediction, const SelectiveOptions& options) {
-  return options.class_cap > 0 ? epoch_limits(prediction.cpu().index_select(0, rows), options.class_cap)
-                               : EpochLimits();
-}
-
 Random shuffle(const SelectiveOptions& options, int64_t round, uint64_t which) {
   return Random(static_cast<uint64_t>(options.seed), Purpose::kShuffle, {static_cast<uint64_t>(round), which});
 }
 
 }  // namespace
 
-EpochLimits epoch_limits(const Tensor& label, double class_cap) {
-  const Tensor labels = label.cpu().contiguous();
-  EpochLimits limits;
-  limits.label.assign(labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel());
-  limits.most = class_sizes(labels, labels.max().item<int64_t>() + 1);
-  const auto limit = std::max<int64_t>(1, std::llround(class_limit(limits.most, class_cap)));
-  for (int64_t& most : limits.most) most = std::min(most, limit);
-  return limits;
-}
-
-RoundBatches::RoundBatches(const Selection& selection, const Tensor& prediction, const SelectiveOptions& options,
-                           int64_t round)
+RoundBatches::RoundBatches(const Selection& selection, const SelectiveOptions& options, int64_t round)
     : paired_(options.pairing == LoaderPairing::kPaired),
       confident_rows_(selection.confident.cpu()),
       unconfident_rows_(selection.unconfident.cpu()),
-      confident_(confident_rows_, options.batch, shuffle(options, round, 0), least_of(options),
-                 limits_of(confident_rows_, prediction, options)) {
+      confident_(confident_rows_, options.batch, shuffle(options, round, 0), least_of(options)) {
   const bool passes =
       options.unconfident_pass || options.lambda_adv > 0 || options.information_set == InformationSet::kAll;
   if (passes && unconfident_rows_.size(0) >= least_of(options))
-    unconfident_.emplace(unconfident_rows_, options.batch, shuffle(options, round, 1), least_of(options),
-                         limits_of(unconfident_rows_, prediction, options));
+    unconfident_.emplace(unconfident_rows_, options.batch, shuffle(options, round, 1), least_of(options));
   steps_ = options.inner_epochs *
            std::max(batches_of(confident_rows_, options), unconfident_ ? batches_of(unconfident_rows_, options) : 0);
 }

@@ -15,15 +15,10 @@ struct StepRows {
   Tensor confident, unconfident;
 };
 
-// Limits of an epoch over samples with these pseudo-labels, int64 [n]: class_limit() of each class, at least 1.
-EpochLimits epoch_limits(const Tensor& label, double class_cap);
-
 // Two samplers, which restart each on its own or both together (`SelectiveOptions::pairing`).
 class RoundBatches {
  public:
-  // `prediction`, int64 [n], is the pseudo-label of every sample, selected or not. With `class_cap`, an epoch draws at
-  // most class_limit() samples of a pseudo-class from each set (adapt/class_balance.h); otherwise it may be undefined.
-  RoundBatches(const Selection& selection, const Tensor& prediction, const SelectiveOptions& options, int64_t round);
+  RoundBatches(const Selection& selection, const SelectiveOptions& options, int64_t round);
 
   int64_t steps() const { return steps_; }
   // Whether steps have unconfident samples.

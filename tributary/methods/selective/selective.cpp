@@ -84,7 +84,7 @@ class Adaptation {
 
  private:
   void begin_round() {
-    task_.begin_round(selection_, {sample_weight_, memory_.prior, memory_.prediction}, event_.round);
+    task_.begin_round(selection_, sample_weight_, memory_.prior, event_.round);
     loop_.start(task_.batches().steps());
     loop_.begin_round(event_.round);
   }

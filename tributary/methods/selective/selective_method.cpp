@@ -34,6 +34,7 @@ SelectiveOptions with_common(SelectiveOptions options, const MethodOptions& comm
 
 MethodEntry selective_method() {
   const auto options = std::make_shared<SelectiveOptions>();
+  apply_variant(*options, Variant::kTributary);
   MethodEntry entry{
       "selective",
       "Selective self-training",

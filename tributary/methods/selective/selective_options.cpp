@@ -102,8 +102,8 @@ void declare_ingredients(OptionTable& table, SelectiveOptions& options) {
       .metavar("uniform|auto|FILE");
   table.number(
       section, "class_cap", &options.class_cap, 0, 1000,
-      "largest share of a pseudo-class in training batches and domain weights, as a multiple of the mean share "
-      "of the classes that occur; above 1, or 0 for no limit");
+      "largest share of a pseudo-class in the loss of the domain weights, as a multiple of the mean share of the "
+      "classes that occur; above 1, or 0 for no limit");
   table.flag(section, "leave_dominated", &options.leave_dominated,
              "train no round if the unadapted sources give one class more than 0.3 + 1.2 / K of the pictures; needs "
              "--class-cap");
@@ -166,7 +166,6 @@ void apply_variant(SelectiveOptions& options, Variant variant) {
     options.rounds = 10;
     options.inner_epochs = 1;
     options.lambda_ce = 1;
-    options.augmentation.level = AugmentationLevel::kStrong;
     options.target_statistics = 2;
     options.statistics_rule = StatisticsRule::kAgreement;
     options.class_cap = 1.5;
@@ -188,6 +187,13 @@ void apply_variant(SelectiveOptions& options, Variant variant) {
   }
 }
 
+Augmentation augmentation_of(const SelectiveOptions& options) {
+  Augmentation augmentation = options.augmentation;
+  if (augmentation.level == AugmentationLevel::kAuto && options.variant == Variant::kTributary)
+    augmentation.level = AugmentationLevel::kStrong;
+  return augmentation;
+}
+
 void apply_benchmark(SelectiveOptions& options, const std::string& name) {
   const HyperParameters paper = paper_hyper_parameters(name);
   options.batch = paper.batch;
@@ -198,7 +204,12 @@ void apply_benchmark(SelectiveOptions& options, const std::string& name) {
 }
 
 void apply_presets(const OptionTable& table, SelectiveOptions& options) {
-  if (const auto variant = table.given("variant")) apply_variant(options, parse_variant(*variant));
+  if (const auto variant = table.given("variant")) {
+    const MethodOptions common = options;
+    options = SelectiveOptions();
+    static_cast<MethodOptions&>(options) = common;
+    apply_variant(options, parse_variant(*variant));
+  }
   if (const auto benchmark = table.given("benchmark"); benchmark && !benchmark->empty())
     apply_benchmark(options, *benchmark);
 }
@@ -233,7 +244,8 @@ void declare_selective(OptionTable& table, SelectiveOptions& options) {
                {"paper", Variant::kPaper},
                {"code", Variant::kCode},
                {"tributary", Variant::kTributary}},
-              "the paper's choices, its released code's, or the better of each; tributary adds our own ingredients")
+              "tributary, or as published: the paper's choices, its released code's, or the better of each "
+              "(recommended)")
       .alias("reading");
   table
       .texts("adapt", "ablations", &options.ablations,
@@ -253,7 +265,12 @@ void declare(OptionTable& table, SelectiveOptions& options) {
 }
 
 void resolve_options(OptionTable& table, SelectiveOptions& options) {
+  const int64_t rounds = options.rounds, inner_epochs = options.inner_epochs;
   apply_presets(table, options);
+  if (!table.given("benchmark")) {
+    options.rounds = rounds;
+    options.inner_epochs = inner_epochs;
+  }
   table.apply_toml();
   table.apply_flags();
   apply_ablations(options);

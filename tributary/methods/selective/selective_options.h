@@ -53,7 +53,7 @@ struct SelectiveOptions : MethodOptions {
   bool unconfident_pass = true;  // pass D_u through the sources even if it is not aligned
   ScoreScale score_scale = ScoreScale::kFree;
   std::string class_prior = "uniform";  // which diversity is measured against: uniform, auto (estimated) or a file
-  double class_cap = 0;                 // largest share of a pseudo-class in training, times its mean share; 0: none
+  double class_cap = 0;                 // largest share of a pseudo-class in the domain weights, in mean shares
   bool leave_dominated = false;         // train no round if one class dominates the target set; needs class_cap
   bool per_class = false;               // select the same share of every pseudo-class
   double final_share = 1;               // of the target set that is confident in the last round
@@ -75,7 +75,8 @@ void apply_variant(SelectiveOptions& options, Variant variant);
 // Sets the paper's hyper-parameters for "benchmark" or "benchmark/target" (benchmarks/hyper_parameters.h).
 void apply_benchmark(SelectiveOptions& options, const std::string& name);
 
-// Applies the variant and the benchmark that the table was given.
+// Applies the variant and the benchmark that the table was given. A given variant replaces all of the method's own
+// options, whatever variant they were of.
 void apply_presets(const OptionTable& table, SelectiveOptions& options);
 
 // Switches parts off by the names of the paper's ablations: weights, denoise, alignment, mixup; information-all
@@ -87,7 +88,11 @@ void declare_selective(OptionTable& table, SelectiveOptions& options);
 // Declares every field.
 void declare(OptionTable& table, SelectiveOptions& options);
 
-// Resolves the declared options: presets first, then the TOML file, the flags and the ablations.
+// The augmentation of these options: strong for the variant `tributary` unless a level is given.
+Augmentation augmentation_of(const SelectiveOptions& options);
+
+// Resolves the declared options. The given lengths `rounds` and `inner_epochs` stay unless a benchmark, the file or a
+// flag sets others. Presets first, then the TOML file, the flags and the ablations.
 void resolve_options(OptionTable& table, SelectiveOptions& options);
 
 }  // namespace tributary

@@ -27,7 +27,7 @@ LoopOptions SelectiveTask::loop_options() const {
   LoopOptions loop;
   loop.batch = options_.batch;
   loop.augmentation =
-      resolve_defaults(options_.augmentation, architecture(ensemble_.sources.front().info().architecture),
+      resolve_defaults(augmentation_of(options_), architecture(ensemble_.sources.front().info().architecture),
                        /*adapting=*/true);
   loop.cuda_graph = options_.cuda_graph && std::all_of(ensemble_.sources.begin(), ensemble_.sources.end(),
                                                        [](const SourceModel& source) { return source.capturable(); });
@@ -36,12 +36,13 @@ LoopOptions SelectiveTask::loop_options() const {
   return loop;
 }
 
-void SelectiveTask::begin_round(const Selection& selection, const RoundInputs& inputs, int64_t round) {
+void SelectiveTask::begin_round(const Selection& selection, const Tensor& sample_weight, const Tensor& prior,
+                                int64_t round) {
   label_.copy_(selection.label);
-  if (sample_weight_.defined() && inputs.sample_weight.defined()) sample_weight_.copy_(inputs.sample_weight);
-  if (inputs.prior.defined()) step_.set_prior(inputs.prior);
+  if (sample_weight_.defined() && sample_weight.defined()) sample_weight_.copy_(sample_weight);
+  if (prior.defined()) step_.set_prior(prior);
   round_ = round;
-  batches_.emplace(selection, inputs.prediction, options_, round);
+  batches_.emplace(selection, options_, round);
 }
 
 std::vector<std::string> SelectiveTask::loss_terms() const {

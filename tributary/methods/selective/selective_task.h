@@ -27,15 +27,10 @@ class SelectiveTask : public TrainingTask {
 
   LoopOptions loop_options() const;
 
-  // What the steps of a round use beside the selection.
-  struct RoundInputs {
-    Tensor sample_weight;  // float [n]; undefined: 1 each
-    Tensor prior;          // [K], of the classes; undefined: uniform
-    Tensor prediction;     // int64 [n], see RoundBatches
-  };
-  // The steps to come are those of `round`, and train on `selection`.
-  void begin_round(const Selection& selection, const RoundInputs& inputs, int64_t round);
-  void begin_round(const Selection& selection, int64_t round) { begin_round(selection, {{}, {}, {}}, round); }
+  // The steps to come are those of `round`, and train on `selection`. Undefined weights of samples [n] are 1, an
+  // undefined class prior [K] is uniform.
+  void begin_round(const Selection& selection, const Tensor& sample_weight, const Tensor& prior, int64_t round);
+  void begin_round(const Selection& selection, int64_t round) { begin_round(selection, {}, {}, round); }
   const RoundBatches& batches() const { return *batches_; }
 
   // Cross-entropy and information loss of each source, adversarial and discriminator loss.

@@ -10,7 +10,6 @@
 #include "tributary/base/stopwatch.h"
 #include "tributary/device/device.h"
 #include "tributary/methods/selective/given_prior.h"
-#include "tributary/methods/selective/round_batches.h"
 #include "tributary/methods/selective/target_statistics.h"
 #include "tributary/train/evaluate.h"
 
@@ -68,13 +67,9 @@ Tensor first_labels(const Tensor& logits, const Ensemble& ensemble, const Select
   return combine(logits, weighted_mixture(weights, options.aggregation.space, options.aggregation.scale)).argmax(-1);
 }
 
-// `prediction`, the labels of all samples, limits how many of a class are drawn; undefined without `class_cap`.
-void take_target_statistics(Ensemble& ensemble, const DeviceImages& images, int64_t passes, const Tensor& prediction,
+void take_target_statistics(Ensemble& ensemble, const DeviceImages& images, int64_t passes,
                             const SelectiveOptions& options) {
-  EpochLimits limits;
-  if (prediction.defined()) limits = epoch_limits(prediction, options.class_cap);
-  adapt_batch_norm(ensemble, images, passes, static_cast<uint64_t>(options.seed), is_mixed(options.precision),
-                   std::move(limits));
+  adapt_batch_norm(ensemble, images, passes, static_cast<uint64_t>(options.seed), is_mixed(options.precision));
 }
 
 double trust_in(const TargetState& state) {
@@ -82,7 +77,9 @@ double trust_in(const TargetState& state) {
 }
 
 void measure_largest_class(TargetState& state, const Tensor& label) {
-  if (label.defined()) state.largest_share = largest_share(label, state.logits.size(-1));
+  if (!label.defined()) return;
+  state.largest_share = largest_share(label, state.logits.size(-1));
+  state.dominated = is_dominated(state.largest_share, state.logits.size(-1));
 }
 
 // Evaluates the unadapted sources, with the statistics of the target set in BatchNorm if the options ask for it and, by
@@ -96,18 +93,21 @@ TargetState evaluate_start(Ensemble& ensemble, const DeviceImages& images, const
   }
   const bool compares = options.statistics_rule == StatisticsRule::kAgreement && ensemble.size() >= 2;
   if (!compares && options.class_cap == 0) {
-    take_target_statistics(ensemble, images, options.target_statistics, {}, options);
+    take_target_statistics(ensemble, images, options.target_statistics, options);
     return evaluate_sources(ensemble, images, options);
   }
   const NamedTensors own = copy_of(statistics);
   TargetState before = evaluate_sources(ensemble, images, options);
-  const Tensor label = first_labels(before.logits, ensemble, options);
-  measure_largest_class(before, label);
-  if (leaves_untrained(before, options)) return before;
-  take_target_statistics(ensemble, images, options.target_statistics, label, options);
+  measure_largest_class(before, first_labels(before.logits, ensemble, options));
+  take_target_statistics(ensemble, images, options.target_statistics, options);
   TargetState after = evaluate_sources(ensemble, images, options);
   after.largest_share = before.largest_share;
-  if (!compares || agrees_more(before.logits.argmax(-1), after.logits.argmax(-1), after.logits.size(-1))) return after;
+  const Tensor own_labels = before.logits.argmax(-1), labels = after.logits.argmax(-1);
+  const int64_t classes = after.logits.size(-1);
+  // Sources that err towards one class also make it look large; with the target's statistics they then agree clearly
+  // more.
+  before.dominated = before.dominated && mutual_trust(labels, classes) < mutual_trust(own_labels, classes) + kClearGain;
+  if (!before.dominated && (!compares || agrees_more(own_labels, labels, classes))) return after;
   for (size_t i = 0; i < own.size(); ++i) statistics[i].value.copy_(own[i].value);
   return before;
 }
@@ -175,7 +175,7 @@ TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const Se
 }
 
 bool leaves_untrained(const TargetState& state, const SelectiveOptions& options) {
-  return options.leave_dominated && is_dominated(state.largest_share, state.logits.size(-1));
+  return options.leave_dominated && state.dominated;
 }
 
 RoundMemory memory_of(const TargetState& state, const Ensemble& ensemble, const SelectiveOptions& options) {
@@ -190,8 +190,7 @@ TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Sel
                        const RoundMemory& memory, const SelectiveOptions& options) {
   torch::NoGradGuard no_grad;
   Stopwatch watch;
-  if (options.round_statistics > 0)
-    take_target_statistics(ensemble, images, options.round_statistics, memory.prediction, options);
+  if (options.round_statistics > 0) take_target_statistics(ensemble, images, options.round_statistics, options);
   TargetState state = evaluate_sources(ensemble, images, options);
   state.seconds.evaluation = lap(watch, images.device());
   state.posteriors = posteriors_of(state, options, [&](const Tensor&) { return trained.label; });

@@ -17,6 +17,7 @@ struct TargetState {
   Tensor probabilities;          // [n, K], the mixture h
   Tensor score;                  // [n, K], denoised
   double largest_share = 0;      // of a class by the unadapted sources' labels; 0 without `class_cap`
+  bool dominated = false;        // by a class of that share (adapt/class_balance.h)
   double trust = 0;              // in the labels of the unadapted sources (adapt/agreement.h)
   PhaseSeconds seconds;          // spent on computing all this
 };

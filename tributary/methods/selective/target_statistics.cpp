@@ -1,11 +1,11 @@
 #include "tributary/methods/selective/target_statistics.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "tributary/base/interrupt.h"
 #include "tributary/device/accelerator.h"
 #include "tributary/model/layered_source.h"
+#include "tributary/train/sampler.h"
 
 namespace tributary {
 namespace {
@@ -25,11 +25,11 @@ void pass(SourceModel& source, const Tensor& x, bool by_sources) {
 }  // namespace
 
 void adapt_batch_norm(Ensemble& ensemble, const DeviceImages& images, int64_t passes, uint64_t seed,
-                      bool mixed_precision, EpochLimits limits) {
+                      bool mixed_precision) {
   torch::NoGradGuard no_grad;
   const int64_t batch = std::min(kBatch, images.size());
   Sampler sampler(torch::arange(images.size()), batch, Random(seed, Purpose::kShuffle, {0, 0}),
-                  std::max<int64_t>(2, batch / 4), std::move(limits));
+                  std::max<int64_t>(2, batch / 4));
   const int64_t updates = std::max(kLeastUpdates, passes * std::max<int64_t>(1, images.size() / batch));
   const MixedPrecision precision(mixed_precision, images.device());
   for (int64_t i = 0; i < updates; ++i) {

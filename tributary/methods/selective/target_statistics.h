@@ -7,15 +7,13 @@
 
 #include "tributary/model/ensemble.h"
 #include "tributary/train/device_images.h"
-#include "tributary/train/sampler.h"
 
 namespace tributary {
 
 // Updates the running statistics of all sources in `passes` passes over `images`, in shuffled batches of at most 64.
-// Small sets are passed more often, because each batch replaces a tenth of the statistics. `limits` keep a large class
-// from shifting the statistics.
+// Small sets are passed more often, because each batch replaces a tenth of the statistics.
 void adapt_batch_norm(Ensemble& ensemble, const DeviceImages& images, int64_t passes, uint64_t seed,
-                      bool mixed_precision, EpochLimits limits = {});
+                      bool mixed_precision);
 
 // The running statistics of all sources, by name. They share the memory of the sources' tensors.
 NamedTensors running_statistics(const Ensemble& ensemble);
