@@ -214,6 +214,7 @@ class StateDictReader {
       read_items(*dict, wrapper, path);
       if (wrapper.empty()) break;
       path += fmt::format("{}.", wrapper);
+      file_.wrappers_.emplace_back(wrapper);
       dict = dict->find(wrapper);
     }
     std::vector<TensorEntry>& entries = file_.entries_;

@@ -44,6 +44,9 @@ class PytorchFile {
   // Paths of all other keys: "epoch", "optimizer", "state_dict.extra".
   const std::vector<std::string>& ignored() const { return ignored_; }
 
+  // The keys that lead to the state dictionary: "state_dict"; none if it is the root value.
+  const std::vector<std::string>& wrappers() const { return wrappers_; }
+
   const TensorEntry* find(std::string_view tensor) const;  // null if there is none
   const TensorEntry& at(std::string_view tensor) const;    // throws an InputError if there is none
 
@@ -57,6 +60,7 @@ class PytorchFile {
   std::vector<std::vector<uint8_t>> copies_;  // of non-contiguous tensors
   std::vector<TensorEntry> entries_;
   std::vector<std::string> ignored_;
+  std::vector<std::string> wrappers_;
   std::map<std::string, size_t, std::less<>> index_;
 };
 
