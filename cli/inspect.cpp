@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "tributary/artefacts/run_folder.h"
+#include "tributary/base/class_names.h"
 #include "tributary/base/error.h"
 #include "tributary/base/json_text.h"
 #include "tributary/base/print.h"
@@ -80,18 +81,20 @@ json inspect_checkpoint(const std::string& path, const ImportOptions& options) {
     result["missing"] = keep.missing;
     result["left_over"] = keep.left_over;
     result["sources"] = {source_facts(SourceModel(keep.info, Init()))};
-  } catch (const UnknownNetwork& unknown) {
+  } catch (const UnknownNetwork&) {
     std::vector<TensorFile> files;
     files.push_back(TensorFile::read(path));
     add_files(files);
     std::vector<ForeignTensor> tensors;
     for (const TensorEntry& entry : files.front().entries()) tensors.push_back({entry.name, entry.shape});
     result["last_layer_candidates"] = last_layer_candidates(tensors);
-    result["refused"] = unknown.what();
+    result["wrappers"] = files.front().wrappers();
+    result["refused"] = fmt::format("{}: its tensors ({}) match no known architecture; save the network as TorchScript",
+                                    path, tensors.size());
     return result;
   }
   try {
-    import_source(path, options);
+    load_sources({path}, options);
   } catch (const InputError& refused) {
     result["refused"] = refused.what();
   }
@@ -105,14 +108,17 @@ std::string torchscript_advice(const json& result) {
   const std::string script = std::filesystem::path(file).replace_extension(".pt").filename().string();
   auto layers = result.at("last_layer_candidates").get<std::vector<std::string>>();
   layers.resize(std::min(layers.size(), kMost));
+  std::string keys;
+  for (const auto& key : result.at("wrappers")) keys += fmt::format("[\"{}\"]", key.get<std::string>());
   return fmt::format(
       "\nAny network can be a source as TorchScript. In Python, where `net` is the network:\n\n"
-      "    net.load_state_dict(torch.load(\"{}\"))\n"
+      "    net.load_state_dict(torch.load(\"{0}\"){1})\n"
       "    net.eval()\n"
-      "    torch.jit.script(net).save(\"{}\")\n\n"
-      "Then: tributary inspect {} --trust --last-layer {}\n{}docs/bring-your-own-model.md has the details.\n",
-      file.string(), script == file.filename() ? "scripted.pt" : script,
-      script == file.filename() ? "scripted.pt" : script, layers.empty() ? "NAME" : layers.front(),
+      "    torch.jit.script(net).save(\"{2}\")\n\n"
+      "Then: tributary inspect {2} --trust --last-layer {3}\n"
+      "And:  tributary adapt --source {2}:last-layer={3} ... --trust\n{4}"
+      "docs/bring-your-own-model.md has the details.\n",
+      file.string(), keys, script == file.filename() ? "scripted.pt" : script, layers.empty() ? "NAME" : layers.front(),
       layers.size() > 1 ? fmt::format("Its linear layers, the last first: {}\n", fmt::join(layers, ", ")) : "");
 }
 
@@ -145,6 +151,14 @@ std::string joined(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// The names, or the first few of many.
+std::string first_of(std::vector<std::string> names) {
+  constexpr size_t kMost = 12;
+  const size_t count = names.size();
+  names.resize(std::min(count, kMost));
+  return joined(names) + (count > kMost ? fmt::format(" and {} more", count - kMost) : "");
+}
+
 class Inspect : public Command {
  public:
   std::string name() const override { return "inspect"; }
@@ -152,7 +166,9 @@ class Inspect : public Command {
   std::string example() const override { return "tributary inspect webcam.pth"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("model", path_, "run folder, model file, PyTorch checkpoint or TorchScript")->required();
+    app.add_option("model", path_, "run folder, model file, PyTorch checkpoint or TorchScript")
+        ->required()
+        ->type_name("FILE");
     table_.flag("", "json", &json_, "print the result as JSON").transient();
     table_.flag("", "tensors", &tensors_, "list every tensor").transient();
     tributary::declare(table_, import_);
@@ -179,10 +195,10 @@ class Inspect : public Command {
       show_model(result);
     else
       print("\n");
-    if (result.contains("last_layer_candidates")) print(torchscript_advice(result));
     for (const char* key : {"ignored", "missing", "left_over"})
       if (result.contains(key) && !result.at(key).empty())
-        print(fmt::format("{}: {}\n", key, safe_line(joined(result.at(key).get<std::vector<std::string>>()))));
+        print(fmt::format("{}: {}\n", key, safe_line(first_of(result.at(key).get<std::vector<std::string>>()))));
+    if (result.contains("last_layer_candidates")) print(torchscript_advice(result));
     if (!tensors_ || !result.contains("tensors")) return;
     Table tensors({{"tensor"}, {"type"}, {"shape"}});
     for (const auto& tensor : result.at("tensors"))
@@ -209,6 +225,8 @@ class Inspect : public Command {
                        thousands(source.at("parameters").get<int64_t>()),
                        source.contains("weight") ? fmt::format("{:.3f}", source.at("weight").get<double>()) : "-"});
     print(sources.to_text());
+    if (are_numbered(classes) && (result.at("kind") == "state_dict" || result.at("kind") == "code"))
+      print("\nThe classes have no names; give a list of them with --classes FILE.\n");
   }
 
   std::string path_;
