@@ -62,6 +62,17 @@ json inspect_model(const std::string& path, const SafetensorsFile& raw, const Im
   return result;
 }
 
+// Python that loads the state dictionary of a file, without the keys and prefixes of wrappers.
+std::string load_expression(const TensorFile& file) {
+  std::string load = fmt::format("torch.load(\"{}\")", file.path());
+  for (const std::string& key : file.wrappers()) load += fmt::format("[\"{}\"]", key);
+  const auto& ignored = file.ignored();
+  const bool lightning = std::find(ignored.begin(), ignored.end(), "pytorch-lightning_version") != ignored.end();
+  const std::string prefix = lightning ? "model." : file.prefix();
+  if (prefix.empty()) return load;
+  return fmt::format("{{k.removeprefix(\"{}\"): v for k, v in {}.items()}}", prefix, load);
+}
+
 // Weights of other programs: the tensors, and how they match one of our networks. The file is read as data; none of its
 // code runs.
 json inspect_checkpoint(const std::string& path, const ImportOptions& options) {
@@ -88,7 +99,7 @@ json inspect_checkpoint(const std::string& path, const ImportOptions& options) {
     std::vector<ForeignTensor> tensors;
     for (const TensorEntry& entry : files.front().entries()) tensors.push_back({entry.name, entry.shape});
     result["last_layer_candidates"] = last_layer_candidates(tensors);
-    result["wrappers"] = files.front().wrappers();
+    result["load"] = load_expression(files.front());
     result["refused"] = fmt::format("{}: its tensors ({}) match no known architecture; save the network as TorchScript",
                                     path, tensors.size());
     return result;
@@ -108,17 +119,16 @@ std::string torchscript_advice(const json& result) {
   const std::string script = std::filesystem::path(file).replace_extension(".pt").filename().string();
   auto layers = result.at("last_layer_candidates").get<std::vector<std::string>>();
   layers.resize(std::min(layers.size(), kMost));
-  std::string keys;
-  for (const auto& key : result.at("wrappers")) keys += fmt::format("[\"{}\"]", key.get<std::string>());
   return fmt::format(
       "\nAny network can be a source as TorchScript. In Python, where `net` is the network:\n\n"
-      "    net.load_state_dict(torch.load(\"{0}\"){1})\n"
+      "    net.load_state_dict({0})\n"
       "    net.eval()\n"
-      "    torch.jit.script(net).save(\"{2}\")\n\n"
-      "Then: tributary inspect {2} --trust --last-layer {3}\n"
-      "And:  tributary adapt --source {2}:last-layer={3} ... --trust\n{4}"
+      "    torch.jit.script(net).save(\"{1}\")\n\n"
+      "Then: tributary inspect {1} --trust --last-layer {2}\n"
+      "And:  tributary adapt --source {1}:last-layer={2} ... --trust\n{3}"
       "docs/bring-your-own-model.md has the details.\n",
-      file.string(), keys, script == file.filename() ? "scripted.pt" : script, layers.empty() ? "NAME" : layers.front(),
+      result.at("load").get<std::string>(), script == file.filename() ? "scripted.pt" : script,
+      layers.empty() ? "NAME" : layers.front(),
       layers.size() > 1 ? fmt::format("Its linear layers, the last first: {}\n", fmt::join(layers, ", ")) : "");
 }
 

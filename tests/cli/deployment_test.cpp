@@ -171,7 +171,7 @@ TEST_F(Deployment, InspectPrintsPythonThatMakesASource) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   folder_->write("save.py",
                  "import torch, torchvision\nnet = torchvision.models.mobilenet_v2(num_classes=4)\n"
-                 "torch.save({'state_dict': net.state_dict(), 'epoch': 3}, 'wrapped.pth')\n");
+                 "torch.save({'state_dict': torch.nn.DataParallel(net).state_dict(), 'epoch': 3}, 'wrapped.pth')\n");
   run_command("python3 save.py");
   const Outcome shown = run_forked_program(*folder_, "inspect wrapped.pth");
   EXPECT_EQ(shown.code, 2);

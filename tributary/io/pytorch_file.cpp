@@ -224,8 +224,9 @@ class StateDictReader {
                   file_.ignored_.empty() ? "" : fmt::format(" (its first key is {})", file_.ignored_.front()));
     const bool parallel = std::all_of(entries.begin(), entries.end(),
                                       [](const TensorEntry& entry) { return entry.name.starts_with(kParallelPrefix); });
-    if (parallel)
-      for (TensorEntry& entry : entries) entry.name.erase(0, kParallelPrefix.size());
+    if (!parallel) return;
+    file_.prefix_ = kParallelPrefix;
+    for (TensorEntry& entry : entries) entry.name.erase(0, kParallelPrefix.size());
   }
 
   // With a wrapper, all other keys are ignored, tensors included; without one, the tensors are the state.

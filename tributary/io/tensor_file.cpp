@@ -60,6 +60,7 @@ TensorFile TensorFile::read(const std::string& path) {
     result.entries_ = &file->entries();
     result.ignored_ = file->ignored();
     result.wrappers_ = file->wrappers();
+    result.prefix_ = file->prefix();
     result.file_ = std::move(file);
   } else {
     auto file = std::make_shared<SafetensorsFile>(SafetensorsFile::parse(std::move(bytes), path));

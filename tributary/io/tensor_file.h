@@ -29,6 +29,8 @@ class TensorFile {
   const std::vector<std::string>& ignored() const { return ignored_; }    // other keys of a PyTorch file
   const std::vector<std::string>& wrappers() const { return wrappers_; }  // keys that lead to a PyTorch file's tensors
 
+  const std::string& prefix() const { return prefix_; }  // removed from all names of a PyTorch file
+
  private:
   TensorFile() = default;
 
@@ -39,6 +41,7 @@ class TensorFile {
   SafetensorsMetadata metadata_;
   std::vector<std::string> ignored_;
   std::vector<std::string> wrappers_;
+  std::string prefix_;
 };
 
 }  // namespace tributary
