@@ -232,7 +232,7 @@ void apply_preprocessing(const ImportOptions& options, const Architecture& netwo
   info.normalisation = network.normalisation;
   if (!options.mean.empty()) info.normalisation.mean = three_numbers(options.mean, "--mean");
   for (const double value : info.normalisation.mean)
-    if (value < 0 || value > 1)
+    if (value > 1)
       input_error("--mean {}: pixels range from 0 to 1; divide a mean of 0 to 255 by 255, and --std too", options.mean);
   if (!options.deviation.empty()) info.normalisation.deviation = three_numbers(options.deviation, "--std");
   for (const double value : info.normalisation.deviation)
