@@ -118,12 +118,12 @@ int parse_and_run(int argc, char** argv) {
       return complain("", cli::missing_command_text(app, argc > 1 ? argv[1] : "") + "; see: tributary --help",
                       kInputError);
     const std::string who = cli::path_of(command);
-    const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !command.remaining().empty();
-    const bool missing =
-        dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !command.get_subcommands({}).empty();
-    const std::string what = unexpected ? cli::unexpected_text(app, command)
-                             : missing  ? cli::missing_command_text(command, "")
-                                        : first_line(error.what());
+    const bool has_actions = !command.get_subcommands({}).empty();
+    const bool surplus =
+        !command.remaining().empty() && (has_actions || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr);
+    const std::string what = surplus       ? cli::unexpected_text(app, command)
+                             : has_actions ? cli::missing_command_text(command, "")
+                                           : first_line(error.what());
     return complain(who, fmt::format("{}; see: tributary {} --help", what, who), kInputError);
   } catch (const InputError& error) {
     return complain("", error.what(), kInputError);

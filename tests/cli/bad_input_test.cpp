@@ -265,7 +265,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"FlagOfAnotherCommand", "predict good.safetensors --labels three",
              "--labels is not an option of predict, but of: distill, report, data pack"},
         Case{"MissingAction", "data", "tributary data: name a command: make, check, pack;"},
-        Case{"MistypedAction", "data pakc --data three", "there is no command 'pakc'; did you mean pack;"},
+        Case{"MistypedAction", "data pakk --data three", "there is no command 'pakk'; did you mean pack;"},
         Case{"BeginningOfAFlag", "train --data three --arch lenet",
              "--arch is not an option; did you mean --architecture;"},
         Case{"SurplusWord", "train three --out x",
