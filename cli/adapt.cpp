@@ -26,10 +26,9 @@ class Adapt : public Command {
   void declare(CLI::App& app) override {
     common_.declare(table_);
     table_
-        .texts(
-            "", "source", &options_.sources,
-            "source models: model files, PyTorch weights or folders with source_F.pt; FILE:classes=LIST,name=WARD sets "
-            "the name or options of [model] for it")
+        .texts("", "source", &options_.sources,
+               "source models: model files, PyTorch weights or folders with source_F.pt; FILE:classes=LIST,name=WARD "
+               "gives one its own name or options of imported weights")
         .metavar("FILE");
     table_
         .text("", "target", &options_.target,
@@ -53,12 +52,12 @@ class Adapt : public Command {
     session_.declare(table_);
     data_.declare(table_);
     tributary::declare(table_, options_.import);
-    table_.help_group("Input and output",
-                      {"source", "target", "run", "test", "oracle_labels", "root", "config", "json"});
-    table_.help_group("Method", {"method", "variant", "benchmark", "ablations"});
+    table_.help_group("Input and output", {"source", "target", "run", "test", "config", "json"});
+    table_.help_group("Imported weights", {"classes", "size", "trust", "last_layer"});
+    table_.help_group("Method", {"method", "variant"});
     table_.help_group(
         "Training", {"rounds", "inner_epochs", "epochs", "batch", "rate_backbone", "rate_bottleneck", "keep", "seed"});
-    table_.help_group("Report", {"report", "live", "tensorboard"});
+    table_.help_group("Report", {"report", "live"});
     table_.help_group("Interrupted runs", {"save_every", "restart"});
     table_.help_group("Hardware", {"device", "threads", "precision", "processes"});
     table_.add_to(app);

@@ -43,7 +43,8 @@ class Bench : public Command {
                    "a table: digits (drawn here), digit-five, office-31, office-home, domainnet, pacs or a TOML file "
                    "with your own domains; or speed: pictures per second in decoding, evaluation and training, and "
                    "the bound of each")
-        ->required();
+        ->required()
+        ->type_name("NAME");
     common_.declare(table_);
     tributary::declare(table_, options_);
     cli::declare(table_, tables_);

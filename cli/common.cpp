@@ -5,9 +5,11 @@
 #include <map>
 
 #include "cli/command.h"
+#include "tributary/base/error.h"
 #include "tributary/base/memory.h"
 #include "tributary/base/print.h"
 #include "tributary/base/text.h"
+#include "tributary/data/image/decode.h"
 #include "tributary/run/distributed_session.h"
 #include "tributary/run/models.h"
 
@@ -125,6 +127,9 @@ void report_skipped(const std::string& command, const std::vector<SkippedPicture
 Ensemble load_named_models(const std::string& command, const std::vector<std::string>& models, const std::string& rule,
                            const ImportOptions& options) {
   std::vector<std::string> notices;
+  for (const std::string& model : models)
+    if (looks_like_picture_name(model))
+      input_error("{} is a picture, not a model; name the folder of the pictures, or a list file, with --data", model);
   Ensemble ensemble = load_models(models, rule, options, &notices);
   for (const std::string& notice : notices) print_message(fmt::format("tributary {}: {}", command, notice));
   return ensemble;

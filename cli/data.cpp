@@ -78,7 +78,7 @@ class Data : public Command {
     CLI::App* make = app.add_subcommand("make", "Write a data set that is built in");
     make->require_subcommand(1);
     CLI::App* digits = make->add_subcommand("digits", "Drawn digits in five domains, 32x32, ten classes");
-    digits->add_option("out", out_, "folder to write to; new or empty")->required();
+    digits->add_option("out", out_, "folder to write to; new or empty")->required()->type_name("FOLDER");
     table_.integer("", "pictures", &pictures_, 1, 10000000, "training pictures per domain");
     table_.integer("", "test_pictures", &test_pictures_, 1, 10000000, "test pictures per domain");
     table_.integer("", "seed", &seed_, 0, INT64_MAX, "random seed").metavar("NUMBER");
@@ -89,17 +89,17 @@ class Data : public Command {
     check_
         ->add_option("name", benchmark_,
                      fmt::format("{}, or a .toml file of your own domains", fmt::join(benchmark_names(), ", ")))
-        ->required();
-    check_->add_option("folder", folder_, "folder of its domains; not needed for a .toml file");
+        ->required()
+        ->type_name("NAME");
+    check_->add_option("folder", folder_, "folder of its domains; not needed for a .toml file")->type_name("FOLDER");
     check_table_.flag("", "json", &json_, "print the result as JSON").transient();
     check_table_.add_to(*check_);
+    check_->footer("Example:\n  tributary data check office-31 photos/office31");
     pack_.declare(app);
   }
 
   const OptionTable& options() const override { return table_; }
-  std::vector<FurtherOptions> further_options() const override {
-    return {{"pack", "tributary data pack --data photos/ --size 256 --out shards/photos", pack_.options()}};
-  }
+  std::vector<FurtherOptions> further_options() const override { return {{"pack", kPackExample, pack_.options()}}; }
 
   void run() override {
     if (pack_.chosen())

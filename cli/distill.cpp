@@ -47,7 +47,7 @@ class Distill : public Command {
   std::string example() const override { return "tributary distill runs/photos --architecture resnet18"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("model", options_.model, "run folder or mixture file")->required();
+    app.add_option("model", options_.model, "run folder or mixture file")->required()->type_name("FILE");
     common_.declare(table_);
     table_.integer("", "seed", &seed_, 0, INT64_MAX, "random seed").metavar("NUMBER");
     table_.text("", "target", &options_.target, "unlabelled pictures; by default those of the run").metavar("DATA");
@@ -74,7 +74,7 @@ class Distill : public Command {
     table_.flag("model", "trust", &options_.import.trust, "load TorchScript files, which can run code")
         .transient()
         .flag_only();
-    table_.help_group("Input and output", {"target", "test", "root", "out", "name", "config", "json"});
+    table_.help_group("Input and output", {"target", "test", "root", "out", "name", "trust", "config", "json"});
     table_.help_group("Student", {"architecture", "init", "labels", "temperature"});
     table_.help_group("Training", {"epochs", "batch", "rate", "backbone_factor", "seed"});
     table_.help_group("Interrupted runs", {"save_every", "restart"});
@@ -88,6 +88,8 @@ class Distill : public Command {
   void run() override {
     catch_interrupts();
     common_.apply(table_);
+    if (!std::filesystem::exists(options_.model))
+      input_error("{} does not exist; name a run folder or a mixture file", options_.model);
     const bool is_run = std::filesystem::is_directory(options_.model);
     model_path(options_.model);  // throws if there is no model
     if (options_.out.empty() && !is_run) input_error("name the model file to write with --out");

@@ -23,7 +23,9 @@ class Evaluate : public Command {
   std::string example() const override { return "tributary evaluate runs/photos --data labelled-photos/"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")->required();
+    app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")
+        ->required()
+        ->type_name("FILE");
     common_.declare(table_);
     table_
         .text("", "data", &data_path_,
@@ -35,7 +37,7 @@ class Evaluate : public Command {
     data_.declare(table_);
     tributary::declare(table_, import_);
     table_.help_group("Input and output", {"data", "rule", "root", "max_skipped", "config", "json"});
-    table_.help_group("Imported weights", {"architecture", "size", "classes", "trust"});
+    table_.help_group("Imported weights", {"architecture", "size", "classes", "trust", "last_layer"});
     table_.help_group("Hardware", {"device", "threads"});
     table_.add_to(app);
   }

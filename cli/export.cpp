@@ -27,7 +27,9 @@ class Export : public Command {
   std::string example() const override { return "tributary export runs/photos --onnx photos.onnx"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")->required();
+    app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")
+        ->required()
+        ->type_name("FILE");
     const char* const help[] = {"ONNX file to write: pixels in, probabilities out",
                                 "TorchScript file to write, for torch.jit.load",
                                 "model file to write, in the format of tributary train",
@@ -68,11 +70,17 @@ class Export : public Command {
       return;
     }
     for (const auto& file : result)
-      print(fmt::format("{}: {:.1f} MB\n", safe_line(file.at("file").get<std::string>()),
-                        file.at("bytes").get<double>() / 1e6));
+      print(fmt::format("{}: {}\n", safe_line(file.at("file").get<std::string>()),
+                        size_text(file.at("bytes").get<double>())));
   }
 
  private:
+  static std::string size_text(double bytes) {
+    constexpr double kMegabyte = 1e6, kKilobyte = 1e3;
+    return bytes < kMegabyte ? fmt::format("{:.1f} kB", bytes / kKilobyte)
+                             : fmt::format("{:.1f} MB", bytes / kMegabyte);
+  }
+
   // Removes all sources but the one that --source names. A name comes before a number.
   void choose(Ensemble& ensemble) const {
     std::vector<std::string> names;

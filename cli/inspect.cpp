@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "tributary/artefacts/run_folder.h"
+#include "tributary/base/class_names.h"
 #include "tributary/base/error.h"
 #include "tributary/base/json_text.h"
 #include "tributary/base/print.h"
@@ -61,6 +62,17 @@ json inspect_model(const std::string& path, const SafetensorsFile& raw, const Im
   return result;
 }
 
+// Python that loads the state dictionary of a file, without the keys and prefixes of wrappers.
+std::string load_expression(const TensorFile& file) {
+  std::string load = fmt::format("torch.load(\"{}\")", file.path());
+  for (const std::string& key : file.wrappers()) load += fmt::format("[\"{}\"]", key);
+  const auto& ignored = file.ignored();
+  const bool lightning = std::find(ignored.begin(), ignored.end(), "pytorch-lightning_version") != ignored.end();
+  const std::string prefix = lightning ? "model." : file.prefix();
+  if (prefix.empty()) return load;
+  return fmt::format("{{k.removeprefix(\"{}\"): v for k, v in {}.items()}}", prefix, load);
+}
+
 // Weights of other programs: the tensors, and how they match one of our networks. The file is read as data; none of its
 // code runs.
 json inspect_checkpoint(const std::string& path, const ImportOptions& options) {
@@ -80,18 +92,20 @@ json inspect_checkpoint(const std::string& path, const ImportOptions& options) {
     result["missing"] = keep.missing;
     result["left_over"] = keep.left_over;
     result["sources"] = {source_facts(SourceModel(keep.info, Init()))};
-  } catch (const UnknownNetwork& unknown) {
+  } catch (const UnknownNetwork&) {
     std::vector<TensorFile> files;
     files.push_back(TensorFile::read(path));
     add_files(files);
     std::vector<ForeignTensor> tensors;
     for (const TensorEntry& entry : files.front().entries()) tensors.push_back({entry.name, entry.shape});
     result["last_layer_candidates"] = last_layer_candidates(tensors);
-    result["refused"] = unknown.what();
+    result["load"] = load_expression(files.front());
+    result["refused"] = fmt::format("{}: its tensors ({}) match no known architecture; save the network as TorchScript",
+                                    path, tensors.size());
     return result;
   }
   try {
-    import_source(path, options);
+    load_sources({path}, options);
   } catch (const InputError& refused) {
     result["refused"] = refused.what();
   }
@@ -107,12 +121,14 @@ std::string torchscript_advice(const json& result) {
   layers.resize(std::min(layers.size(), kMost));
   return fmt::format(
       "\nAny network can be a source as TorchScript. In Python, where `net` is the network:\n\n"
-      "    net.load_state_dict(torch.load(\"{}\"))\n"
+      "    net.load_state_dict({0})\n"
       "    net.eval()\n"
-      "    torch.jit.script(net).save(\"{}\")\n\n"
-      "Then: tributary inspect {} --trust --last-layer {}\n{}docs/bring-your-own-model.md has the details.\n",
-      file.string(), script == file.filename() ? "scripted.pt" : script,
-      script == file.filename() ? "scripted.pt" : script, layers.empty() ? "NAME" : layers.front(),
+      "    torch.jit.script(net).save(\"{1}\")\n\n"
+      "Then: tributary inspect {1} --trust --last-layer {2}\n"
+      "And:  tributary adapt --source {1}:last-layer={2} ... --trust\n{3}"
+      "docs/bring-your-own-model.md has the details.\n",
+      result.at("load").get<std::string>(), script == file.filename() ? "scripted.pt" : script,
+      layers.empty() ? "NAME" : layers.front(),
       layers.size() > 1 ? fmt::format("Its linear layers, the last first: {}\n", fmt::join(layers, ", ")) : "");
 }
 
@@ -145,6 +161,14 @@ std::string joined(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// The names, or the first few of many.
+std::string first_of(std::vector<std::string> names) {
+  constexpr size_t kMost = 12;
+  const size_t count = names.size();
+  names.resize(std::min(count, kMost));
+  return joined(names) + (count > kMost ? fmt::format(" and {} more", count - kMost) : "");
+}
+
 class Inspect : public Command {
  public:
   std::string name() const override { return "inspect"; }
@@ -152,7 +176,9 @@ class Inspect : public Command {
   std::string example() const override { return "tributary inspect webcam.pth"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("model", path_, "run folder, model file, PyTorch checkpoint or TorchScript")->required();
+    app.add_option("model", path_, "run folder, model file, PyTorch checkpoint or TorchScript")
+        ->required()
+        ->type_name("FILE");
     table_.flag("", "json", &json_, "print the result as JSON").transient();
     table_.flag("", "tensors", &tensors_, "list every tensor").transient();
     tributary::declare(table_, import_);
@@ -179,10 +205,10 @@ class Inspect : public Command {
       show_model(result);
     else
       print("\n");
-    if (result.contains("last_layer_candidates")) print(torchscript_advice(result));
     for (const char* key : {"ignored", "missing", "left_over"})
       if (result.contains(key) && !result.at(key).empty())
-        print(fmt::format("{}: {}\n", key, safe_line(joined(result.at(key).get<std::vector<std::string>>()))));
+        print(fmt::format("{}: {}\n", key, safe_line(first_of(result.at(key).get<std::vector<std::string>>()))));
+    if (result.contains("last_layer_candidates")) print(torchscript_advice(result));
     if (!tensors_ || !result.contains("tensors")) return;
     Table tensors({{"tensor"}, {"type"}, {"shape"}});
     for (const auto& tensor : result.at("tensors"))
@@ -209,6 +235,8 @@ class Inspect : public Command {
                        thousands(source.at("parameters").get<int64_t>()),
                        source.contains("weight") ? fmt::format("{:.3f}", source.at("weight").get<double>()) : "-"});
     print(sources.to_text());
+    if (are_numbered(classes) && (result.at("kind") == "state_dict" || result.at("kind") == "code"))
+      print("\nThe classes have no names; give a list of them with --classes FILE.\n");
   }
 
   std::string path_;

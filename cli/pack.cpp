@@ -30,12 +30,12 @@ void Pack::declare(CLI::App& data) {
       .number("", "max_skipped", &options_.max_bad_share, 0, 1,
               "largest share of unreadable pictures to skip; with more, the command fails")
       .alias("max_bad");
-  table_
-      .number("", "max_megapixels", &max_megapixels_, 0.001, 10000, "pictures with more pixels than this are skipped")
+  table_.number("", "max_megapixels", &max_megapixels_, 0.001, 10000, "pictures with more pixels than this are skipped")
       .metavar("NUMBER");
   table_.integer("", "threads", &threads_, 0, 1024, "CPU threads; 0 takes all cores");
   table_.flag("", "json", &json_, "print the result as JSON").transient();
   table_.add_to(*action_);
+  action_->footer(std::string("Example:\n  ") + kPackExample);
 }
 
 void Pack::run() {

@@ -6,6 +6,8 @@
 
 namespace tributary::cli {
 
+constexpr const char* kPackExample = "tributary data pack --data photos/ --size 256 --out shards/photos";
+
 class Pack {
  public:
   // Adds the action to those of `data`.

@@ -20,7 +20,9 @@ class Predict : public Command {
   }
 
   void declare(CLI::App& app) override {
-    app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")->required();
+    app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")
+        ->required()
+        ->type_name("FILE");
     common_.declare(table_);
     data_.max_skipped = 1;  // an unreadable picture does not affect the others
     table_
@@ -33,7 +35,7 @@ class Predict : public Command {
     data_.declare(table_);
     tributary::declare(table_, import_);
     table_.help_group("Input and output", {"data", "out", "rule", "root", "max_skipped", "config", "json"});
-    table_.help_group("Imported weights", {"architecture", "size", "classes", "trust"});
+    table_.help_group("Imported weights", {"architecture", "size", "classes", "trust", "last_layer"});
     table_.help_group("Hardware", {"device", "threads"});
     table_.add_to(app);
   }

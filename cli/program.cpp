@@ -114,13 +114,17 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return print_help(app, error);
     const CLI::App& command = cli::parsed_command(app);
-    const std::string who = command.get_parent() == nullptr ? "" : cli::path_of(command);
-    const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !command.remaining().empty();
-    return complain(
-        who,
-        fmt::format("{}; see: tributary {}{}--help",
-                    unexpected ? cli::unexpected_text(app, command) : first_line(error.what()), who, who.empty() ? "" : " "),
-        kInputError);
+    if (command.get_parent() == nullptr || argv[1][0] == '-')
+      return complain("", cli::missing_command_text(app, argc > 1 ? argv[1] : "") + "; see: tributary --help",
+                      kInputError);
+    const std::string who = cli::path_of(command);
+    const bool has_actions = !command.get_subcommands({}).empty();
+    const bool surplus =
+        !command.remaining().empty() && (has_actions || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr);
+    const std::string what = surplus       ? cli::unexpected_text(app, command)
+                             : has_actions ? cli::missing_command_text(command, "")
+                                           : first_line(error.what());
+    return complain(who, fmt::format("{}; see: tributary {} --help", what, who), kInputError);
   } catch (const InputError& error) {
     return complain("", error.what(), kInputError);
   }

@@ -10,9 +10,9 @@
 #include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/data/match_labels.h"
+#include "tributary/model_io/model_file.h"
 #include "tributary/report/figure.h"
 #include "tributary/report/report_page.h"
-#include "tributary/run/models.h"
 #include "tributary/run/predictions.h"
 
 namespace tributary::cli {
@@ -25,7 +25,7 @@ class Report : public Command {
   std::string example() const override { return "tributary report runs/photos --labels labelled-photos/"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("run", run_, "run folder, finished or not")->required();
+    app.add_option("run", run_, "run folder, finished or not")->required()->type_name("FOLDER");
     common_.declare(table_);
     table_
         .text("", "labels", &labels_,
@@ -53,12 +53,12 @@ class Report : public Command {
     std::optional<ImageSet> images;
     const bool shows_pictures = pictures_ && figure_.empty() && model_is_there();
     if (!labels_.empty() || shows_pictures) {
-      const Ensemble ensemble = load_models({run_}, "", ImportOptions());
-      const LoadOptions load = data_.for_preprocessing(ensemble.preprocessing(), common_.threads);
+      const ModelInfo model = describe_sources(model_path(run_)).front();
+      const LoadOptions load = data_.for_preprocessing(model.preprocessing, common_.threads);
       const std::vector<std::string> names = predicted_pictures(run_ + "/predictions.csv");
       if (shows_pictures) images = target_pictures(target, names, load);
       if (!labels_.empty()) {
-        subject.truth = labels_of(target, images ? images->names : names, images, load, ensemble.classes());
+        subject.truth = labels_of(target, images ? images->names : names, images, load, model.classes);
         subject.truth_name = labels_;
       }
     }
@@ -84,8 +84,7 @@ class Report : public Command {
                                   const LoadOptions& load) {
     ImageSet images = load_images(target, load);
     const auto is_of = [](const std::string& cell, const std::string& name) { return cell == csv_text(name); };
-    const auto [was, is] =
-        std::mismatch(names.begin(), names.end(), images.names.begin(), images.names.end(), is_of);
+    const auto [was, is] = std::mismatch(names.begin(), names.end(), images.names.begin(), images.names.end(), is_of);
     if (was == names.end() && is == images.names.end()) return images;
     input_error(
         "{} no longer holds the pictures of the run ({} now, {} then), first {}; restore them or make the report "

@@ -73,6 +73,7 @@ class BadInput : public ::testing::TestWithParam<Case> {
     folder_->write("zero-images.idx", std::string("\0\0\x08\x03\0\0\0\0\0\0\0\x08\0\0\0\x08", 16));
     folder_->write("unlabelled/lonely-images.idx", test::file_text(*folder_ / "digits/postal/test-images.idx"));
     folder_->write("file", "x");
+    folder_->write("model.onnx", std::string("\x08\x08\x12\x09tributary", 13));
     folder_->write("other-folder/notes.txt", "x");
     folder_->write("bad.toml", "[adapt]\nround = 3\n");
     folder_->write("bad-type.toml", "[adapt]\nrounds = \"many\"\n");
@@ -154,7 +155,8 @@ TEST_P(BadInput, IsOneSentenceAndExitCodeTwo) {
 INSTANTIATE_TEST_SUITE_P(
     Table, BadInput,
     ::testing::Values(
-        Case{"NoCommand", "", "subcommand"},  //
+        Case{"NoCommand", "", "name a command: demo, train, adapt,"},
+        Case{"FlagBeforeTheCommand", "--source a.pth adapt", "name a command before --source: demo, train"},
         Case{"UnknownCommand", "fly", "fly"}, Case{"UnknownFlag", "adapt --fly", "--fly"},
         Case{"MistypedNumber", "adapt " GOOD " " DIGITS " --rounds many", "many"},
         Case{"MissingSource", "adapt --source no.safetensors " DIGITS, "no.safetensors"},
@@ -261,8 +263,29 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"MistypedFlagWithValue", "adapt " GOOD " --lamda-alpha=0.5", "did you mean --lambda-alpha;"},
         Case{"MistypedFlagOfAnAction", "data pack --data three --qality 3", "tributary data pack: --qality is not an"},
         Case{"FlagOfAnotherCommand", "predict good.safetensors --labels three",
-             "but one of: distill, report, data pack"},
-        Case{"SurplusWord", "train three --out x", "'three' was not expected here"},
+             "--labels is not an option of predict, but of: distill, report, data pack"},
+        Case{"MissingAction", "data", "tributary data: name a command: make, check, pack;"},
+        Case{"MistypedAction", "data pakk --data three", "there is no command 'pakk'; did you mean pack;"},
+        Case{"BeginningOfAFlag", "train --data three --arch lenet",
+             "--arch is not an option; did you mean --architecture;"},
+        Case{"SurplusWord", "train three --out x",
+             "'three' was not expected here; write it after a flag, as in: tributary train --data photos/webcam"},
+        Case{"SurplusPictures", "adapt " GOOD " --target one-picture/a.png one-picture/b.png",
+             "'one-picture/b.png' was not expected here; name the folder of the pictures, or a list file"},
+        Case{"PicturesAsModels", "predict good.safetensors --data one-picture/a.png one-picture/b.png",
+             "one-picture/b.png is a picture, not a model; name the folder of the pictures, or a list file, with "
+             "--data"},
+        Case{"OnnxAsAModel", "evaluate model.onnx --data three",
+             "model.onnx is an ONNX file, which tributary writes but does not read"},
+        Case{"DistillAMissingRun", "distill runs/none", "runs/none does not exist"},
+        Case{"SizeForAModelFile", "adapt " GOOD " " DIGITS " --size 64",
+             "--size describes weights of other programs, but good.safetensors is a Tributary model"},
+        Case{"ClassesForAModelFile", "inspect good.safetensors --classes list.txt", "--classes describes weights of"},
+        Case{"OptionsOfASourceWithoutAName", "adapt --source good.safetensors:list.txt " DIGITS,
+             "options of a source follow it as in good.safetensors:classes=list.txt"},
+        Case{"SourcesWithAComma", "adapt --source good.safetensors,three.safetensors " DIGITS,
+             "separate sources by spaces"},
+        Case{"MistypedArchitecture", "train --data three --architecture le-net --out x", "did you mean lenet?"},
         Case{"SameSourceTwice", "adapt " GOOD " " GOOD " " DIGITS, "good.safetensors:name=other"},
         Case{"UnknownOptionOfASource", "adapt --source good.safetensors:sise=3 " DIGITS, "no option 'sise' here"},
         Case{"InvalidOptionOfASource", "adapt --source good.safetensors:size=x " DIGITS, "--size x: not allowed"},

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
+#include "tests/support/documentation.h"
 #include "tests/support/forked_program.h"
 #include "tests/support/mat.h"
 
@@ -65,6 +67,20 @@ TEST_F(DataCheckJourney, ListsTheDomains) {
   EXPECT_EQ(postal.at("test_pictures"), 100);
   EXPECT_EQ(postal.at("classes"), 10);
   EXPECT_EQ(facts.at("domains")[1].at("test"), "digits/signs/train-images.idx");
+}
+
+TEST_F(DataCheckJourney, ReadsTheExampleOfThePage) {
+  for (const test::CodeBlock& block : test::code_blocks(TRIBUTARY_SOURCE_DIR "/docs/benchmarks.md"))
+    if (block.language == "toml") folder_->write("cameras.toml", block.text);
+  ASSERT_EQ(run("data make digits png --pictures 20 --test-pictures 10 --format png").code, 0);
+  folder_->folder("photos");
+  std::filesystem::rename(*folder_ / "png/postal/train", *folder_ / "photos/north");
+  std::filesystem::rename(*folder_ / "png/signs", *folder_ / "photos/south");
+  for (const std::string part : {"train", "test"})
+    ASSERT_EQ(run("data pack --labels --data png/street/" + part + " --out shards/roof-" + part).code, 0);
+  const Outcome checked = run("data check cameras.toml");
+  EXPECT_EQ(checked.code, 0) << checked.err;
+  for (const char* domain : {"north", "south", "roof"}) EXPECT_THAT(checked.out, HasSubstr(domain));
 }
 
 TEST_F(DataCheckJourney, ReportsMissingPartsAndHowToGetThem) {

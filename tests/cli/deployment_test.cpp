@@ -152,6 +152,9 @@ TEST_F(Deployment, BringYourOwnModel) {
   EXPECT_THAT(printed.at("tributary inspect mobilenet.pt --trust"), HasSubstr("1280"));
   EXPECT_THAT(file_text(*folder_ / "mixed.csv"),
               HasSubstr("path,class,confidence,agreement,mobilenet,hospital-a,error"));
+  // A report describes the model without loading its code.
+  const Outcome report = run_forked_program(*folder_, "report runs/mixed --embedded-rounds 0 --out mixed.html");
+  EXPECT_EQ(report.code, 0) << report.err;
   // The exported module, with the code of both sources, predicts the same as the mixture.
   folder_->write("predict.py",
                  "import numpy, sys, torch\nfrom PIL import Image, ImageOps\nmodel = torch.jit.load('mixed.pt')\n"
@@ -162,6 +165,41 @@ TEST_F(Deployment, BringYourOwnModel) {
                  "    print(path, model.classes[best], float(confidence), sep=',')\n");
   expect_same(predictions_in(file_text(*folder_ / "mixed.csv")),
               predictions_in(run_command("python3 predict.py photos/*.jpg")), 14);
+}
+
+TEST_F(Deployment, InspectPrintsPythonThatMakesASource) {
+  if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
+  folder_->write("save.py",
+                 "import torch, torchvision\nnet = torchvision.models.mobilenet_v2(num_classes=4)\n"
+                 "torch.save({'state_dict': torch.nn.DataParallel(net).state_dict(), 'epoch': 3}, 'wrapped.pth')\n");
+  run_command("python3 save.py");
+  const Outcome shown = run_forked_program(*folder_, "inspect wrapped.pth");
+  EXPECT_EQ(shown.code, 2);
+  std::string script = "import torch, torchvision\nnet = torchvision.models.mobilenet_v2(num_classes=4)\n", then;
+  for (const std::string& line : test::lines_of(shown.out)) {
+    if (line.starts_with("    ")) script += line.substr(4) + "\n";
+    if (line.starts_with("Then: tributary ")) then = line.substr(16);
+  }
+  folder_->write("advice.py", script);
+  run_command("python3 advice.py");
+  const Outcome inspected = run_forked_program(*folder_, then);
+  EXPECT_EQ(inspected.code, 0) << inspected.err;
+  EXPECT_THAT(inspected.out, HasSubstr("The classes have no names; give a list of them with --classes FILE"));
+
+  // With classes in another order, beside a ResNet; labels in folders that are spelled in another case.
+  folder_->write("reversed.txt", "tree\nhorse\ndog\ncat\n");
+  std::filesystem::create_directories(*folder_ / "capitals");
+  for (const auto& entry : std::filesystem::directory_iterator(*folder_ / "labelled")) {
+    std::string name = entry.path().filename().string();
+    name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+    std::filesystem::copy(entry.path(), *folder_ / ("capitals/" + name));
+  }
+  const Outcome evaluated = run_forked_program(
+      *folder_,
+      "evaluate hospital-a.pth:classes=classes.txt wrapped.pt:classes=reversed.txt,last-layer=classifier.1 --trust "
+      "--size 64 --data capitals");
+  EXPECT_EQ(evaluated.code, 0) << evaluated.err;
+  EXPECT_THAT(evaluated.err, HasSubstr("reordered the classes of wrapped.pt as in hospital-a.pth"));
 }
 
 TEST_F(Deployment, LoadsTorchScriptOnlyWithTrust) {

@@ -125,6 +125,8 @@ TEST_F(ForeignWeights, InspectRefusesWhatAdaptRefuses) {
   EXPECT_THAT(shown.err, HasSubstr("the first layer takes 1 channel"));
   EXPECT_THAT(shown.out, HasSubstr("3 classes"));
   EXPECT_EQ(inspect("plain.pth").code, 0);
+  EXPECT_THAT(inspect("plain.pth --last-layer fc").err,
+              HasSubstr("--last-layer fc: only TorchScript needs it, and plain.pth is not TorchScript; leave it out"));
 }
 
 }  // namespace

@@ -266,6 +266,8 @@ TEST_F(Journey, HelpIsShortAndPointsToTheFullHelp) {
   EXPECT_THAT(expect_success("adapt --method aad --help").out, HasSubstr("--aad-neighbours COUNT"));
   EXPECT_THAT(expect_success("adapt --method cowa --help").out, HasSubstr("--cowa-alpha NUMBER"));
   EXPECT_EQ(expect_success("adapt --help").out.find("--bait-rate"), std::string::npos);
+  for (const char* flag : {"--classes FILE", "--size PIXELS", "--trust", "--last-layer LAYER"})
+    EXPECT_THAT(expect_success("adapt --help").out, HasSubstr(flag)) << "what imported weights need";
 }
 
 TEST_F(Journey, AliasesGiveTheSameRun) {
@@ -292,6 +294,8 @@ TEST_F(Journey, EveryHelpTextHasAnExample) {
     EXPECT_THAT(help.out, HasSubstr("Example:")) << command;
     EXPECT_THAT(help.out, HasSubstr(std::string("tributary ") + command)) << command;
   }
+  for (const std::string action : {"data check", "data pack"})
+    EXPECT_THAT(expect_success(action + " --help").out, HasSubstr("Example:\n  tributary " + action + " "));
   EXPECT_THAT(expect_success("--version").out, HasSubstr("tributary 0."));
 }
 

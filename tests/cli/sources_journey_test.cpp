@@ -78,6 +78,16 @@ TEST_F(SourcesJourney, AreCalledAfterTheirDomainNotTheLastFolder) {
   expect_success("export three.safetensors --source 1 --onnx x.onnx");
 }
 
+TEST_F(SourcesJourney, AFolderOfDomainsIsNotTakenForClassesSilently) {
+  // data/handwriting, data/postal, ... all hold the folders train and test.
+  const Outcome trained = expect_success("train --data data --architecture lenet --epochs 1 --out all.safetensors");
+  EXPECT_THAT(trained.err, HasSubstr("the classes are the folders of data: handwriting, postal, signs, street, "
+                                     "textured; if the classes are the folders inside them, as test, train, name one "
+                                     "domain, as in --data data/handwriting\n"));
+  EXPECT_THAT(expect_success("train --data data/postal/train --architecture lenet --epochs 1 --out p.safetensors").err,
+              Not(HasSubstr("the classes are")));
+}
+
 TEST_F(SourcesJourney, ClassesInAnotherOrderAreReorderedByName) {
   const double alone = accuracy_of("down.safetensors", 0);
   EXPECT_GT(alone, 15) << "better than chance, so that another order would show";

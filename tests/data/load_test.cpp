@@ -327,6 +327,17 @@ TEST(LoadLabelled, UsesTheClassOrderOfTheModel) {
   EXPECT_EQ(set.labels.values, (std::vector<int64_t>{2, 0}));
 }
 
+TEST(LoadLabelled, MatchesClassFoldersWithoutCase) {
+  const TempDir dir;
+  dir.write("Mug/1.png", png_of(1));
+  dir.write("bike/2.png", png_of(2));
+  const LabelledImages set = load_labelled(dir.path(), small(), {"mug", "Bike"});
+  EXPECT_EQ(set.labels.classes, (Strings{"mug", "Bike"})) << "spelled as the model does";
+  EXPECT_EQ(set.labels.values, (std::vector<int64_t>{0, 1}));
+  dir.write("mug/3.png", png_of(3));
+  expect_rejected([&] { load_labelled(dir.path(), small(), {"mug", "bike"}); }, {"unknown to the model: Mug"});
+}
+
 TEST(LoadLabelled, RejectsClassFoldersThatDoNotMatchTheModel) {
   const TempDir dir;
   dir.write("mug/1.png", png_of(1));
@@ -335,10 +346,15 @@ TEST(LoadLabelled, RejectsClassFoldersThatDoNotMatchTheModel) {
       [&] {
         load_labelled(dir.path(), small(), {"bike", "mug", "pen"});
       },
-      {dir.path() + " has 2 class folders but the model knows 3 classes; missing: pen"});
+      {dir.path() +
+       " has 2 class folders but the model knows 3 classes; missing: pen; add an empty class folder for each"});
   expect_rejected([&] { load_labelled(dir.path(), small(), {"bike"}); },
                   {"2 class folders but the model knows 1 class;", "unknown to the model: mug"});
-  expect_rejected([&] { load_labelled(dir.path(), small(), {"bike", "Mug"}); }, {"missing: Mug", "to the model: mug"});
+  expect_rejected(
+      [&] {
+        load_labelled(dir.path(), small(), {"0", "1"});
+      },
+      {"has the class folders bike, mug, but the model's classes are only numbered; name them with"});
   Strings many = {"a", "b", "c", "d", "e", "f", "g"};
   expect_rejected([&] { load_labelled(dir.path(), small(), many); }, {"missing: a, b, c, d, e and 2 more"});
 }

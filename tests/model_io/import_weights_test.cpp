@@ -420,6 +420,7 @@ TEST(WeightFile, RejectsInvalidOptions) {
       {"nothing between", [](auto& o) { o.mean = "1,,3"; }, "--mean: '1,,3' is not three"},
       {"not finite", [](auto& o) { o.mean = "1,nan,inf"; }, "--mean: '1,nan,inf' is not three"},
       {"two deviations", [](auto& o) { o.deviation = "1, 2"; }, "--std: '1, 2' is not three"},
+      {"a mean of 0 to 255", [](auto& o) { o.mean = "124,116,104"; }, "--mean 124,116,104: pixels range from 0 to 1"},
       {"zero deviation", [](auto& o) { o.deviation = "1,0,1"; }, "--std 1,0,1: every channel needs at least 1e-06"},
       {"negative deviation", [](auto& o) { o.deviation = "1,1,-1"; }, "--std 1,1,-1"},
       {"unknown network", [](auto& o) { o.architecture = "alexnet"; },

@@ -51,6 +51,12 @@ TEST_F(DistillationRunTest, StartsFromATeacherOfTheSameNetworkOnly) {
   options_.architecture.clear();
   options_.training.rate = 0;  // keeps the student equal to the teacher
   EXPECT_EQ(run().architecture, "lenet");
+  EXPECT_TRUE(listener_.warnings.empty());
+}
+
+TEST_F(DistillationRunTest, NamesTheNetworkThatItChose) {
+  run();
+  EXPECT_EQ(listener_.warnings.at(0), "the student is lenet and starts with random weights");
 }
 
 }  // namespace

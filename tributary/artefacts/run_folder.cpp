@@ -19,9 +19,10 @@ namespace fs = std::filesystem;
 namespace {
 
 // Every file and folder of a run, but for the curves of TensorBoard.
-constexpr const char* kOwnNames[] = {"config.toml",      "metrics.jsonl", "model.safetensors", "unadapted.safetensors",
-                                     "predictions.csv",  "summary.json",  "history",           "report.html",
-                                     "bound.jsonl",      "checkpoint",    "DONE"};
+constexpr const char* kOwnNames[] = {
+    "config.toml",  "metrics.jsonl", "model.safetensors", "unadapted.safetensors", "predictions.csv",
+    "summary.json", "history",       "report.html",       "bound.jsonl",           "checkpoint",
+    "DONE"};
 
 // The lines of the rounds before `round`, without a truncated last line.
 std::string metrics_before(const std::string& path, int64_t round) {
@@ -62,7 +63,7 @@ void RunFolder::examine() {
   if (restart_) return;
   const auto lines = differences(read_text(file("config.toml")), config_);
   if (!lines.empty())
-    input_error("{} holds another run ({}); choose another folder with --run (bench: --out), or pass --restart", path_,
+    input_error("{} holds another run ({}); choose another folder, or overwrite it with --restart", path_,
                 fmt::join(lines, "; "));
   finished_ = fs::exists(file("DONE"), error);
 }

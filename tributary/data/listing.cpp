@@ -4,11 +4,13 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <set>
 #include <span>
 #include <system_error>
 #include <utility>
 
+#include "tributary/base/class_names.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
@@ -94,11 +96,12 @@ std::string count_of(size_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-std::vector<std::string> without(std::vector<std::string> names, std::vector<std::string> others) {
-  std::sort(names.begin(), names.end());
-  std::sort(others.begin(), others.end());
+// The names that `others` lacks.
+std::vector<std::string> without(const std::vector<std::string>& names, const std::vector<std::string>& others) {
+  const std::vector<int64_t> indices = class_indices(names, others);
   std::vector<std::string> rest;
-  std::set_difference(names.begin(), names.end(), others.begin(), others.end(), std::back_inserter(rest));
+  for (size_t k = 0; k < names.size(); ++k)
+    if (indices[k] < 0) rest.push_back(names[k]);
   return rest;
 }
 
@@ -158,16 +161,18 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
 
   for (const fs::path& entry : folders) listing.classes.push_back(entry.filename().string());
   require_utf8(listing.classes, folder);
+  std::vector<int64_t> labels(folders.size());
+  std::iota(labels.begin(), labels.end(), 0);
   if (!expected.empty()) {
-    check_classes(folder, "class folder", "class folders", listing.classes, expected);
+    labels = match_classes(folder, "class folder", "class folders", listing.classes, expected);
     listing.classes = expected;
   }
   std::set<std::string> visited = {fs::weakly_canonical(folder).string()};  // as without labels
-  for (const fs::path& entry : folders) {
-    const auto found = std::find(listing.classes.begin(), listing.classes.end(), entry.filename().string());
+  for (size_t k = 0; k < folders.size(); ++k) {
+    const fs::path& entry = folders[k];
     const size_t before = listing.pictures.size();
     const size_t skipped = listing.skipped.size();
-    add_pictures(entry, found - listing.classes.begin(), visited, listing);
+    add_pictures(entry, labels[k], visited, listing);
     if (expected.empty() && listing.pictures.size() == before) {
       refuse_packed_files(entry.string(), "holds no pictures");
       const auto first = listing.skipped.begin() + static_cast<std::ptrdiff_t>(skipped);
@@ -179,15 +184,23 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
   return listing;
 }
 
-void check_classes(const std::string& path, const char* one, const char* many, const std::vector<std::string>& found,
-                   const std::vector<std::string>& expected) {
+std::vector<int64_t> match_classes(const std::string& path, const char* one, const char* many,
+                                   const std::vector<std::string>& found, const std::vector<std::string>& expected) {
   const std::vector<std::string> missing = without(expected, found);
   const std::vector<std::string> unknown = without(found, expected);
-  if (missing.empty() && unknown.empty()) return;
+  if (missing.empty() && unknown.empty()) return class_indices(found, expected);
+  if (are_numbered(expected) && unknown.size() == found.size())
+    input_error(
+        "{} has the {} {}, but the model's classes are only numbered; name them with --classes when its "
+        "weights are imported",
+        path, many, some_of(found));
   std::string message = fmt::format("{} has {} but the model knows {}", path, count_of(found.size(), one, many),
                                     count_of(expected.size(), "class", "classes"));
   if (!missing.empty()) message += "; missing: " + some_of(missing);
-  if (!unknown.empty()) message += "; unknown to the model: " + some_of(unknown);
+  if (!unknown.empty())
+    message += "; unknown to the model: " + some_of(unknown);
+  else
+    message += fmt::format("; add an empty {} for each", one);
   throw InputError(message);
 }
 

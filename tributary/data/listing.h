@@ -36,13 +36,13 @@ PathKind kind_of_path(const std::string& path);
 Listing list_folder(const std::string& folder);
 
 // The pictures of a folder with one subfolder per class, in the order of list_folder. The classes are the sorted folder
-// names, or `expected`, which must then contain the same names.
+// names, or `expected`, which must then contain the same names (base/class_names.h).
 Listing list_class_folders(const std::string& folder, const std::vector<std::string>& expected);
 
-// Throws an InputError if `found`, the classes of `path`, differ from `expected`, the model's classes. Their order does
-// not matter. `one` and `many` name them in the message: "class folder", "class folders".
-void check_classes(const std::string& path, const char* one, const char* many, const std::vector<std::string>& found,
-                   const std::vector<std::string>& expected);
+// The indices in `expected`, the model's classes, of `found`, the classes of `path`. Throws an InputError unless both
+// are the same names in any order. `one` and `many` name them in the message: "class folder", "class folders".
+std::vector<int64_t> match_classes(const std::string& path, const char* one, const char* many,
+                                   const std::vector<std::string>& found, const std::vector<std::string>& expected);
 
 // Class names "0" .. "count - 1".
 std::vector<std::string> numbered_classes(int64_t count);

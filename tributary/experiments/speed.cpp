@@ -109,7 +109,7 @@ nlohmann::json relative_to_bound(double reached, double bound) {
 void declare(OptionTable& table, SpeedOptions& options) {
   const std::string section = "speed";
   table.text(section, "architecture", &options.architecture,
-             "network of every source; by default resnet50 on a GPU and dtn on a CPU");
+             "network of every source; by default the benchmark's; for speed, resnet50 on a GPU and dtn on a CPU");
   table.integer(section, "sources", &options.sources, 1, 64, "sources");
   table.integer(section, "batch", &options.batch, 2, 65536, "pictures per batch");
   table.integer(section, "classes", &options.classes, 2, 65536, "classes");

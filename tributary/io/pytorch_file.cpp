@@ -214,6 +214,7 @@ class StateDictReader {
       read_items(*dict, wrapper, path);
       if (wrapper.empty()) break;
       path += fmt::format("{}.", wrapper);
+      file_.wrappers_.emplace_back(wrapper);
       dict = dict->find(wrapper);
     }
     std::vector<TensorEntry>& entries = file_.entries_;
@@ -223,8 +224,9 @@ class StateDictReader {
                   file_.ignored_.empty() ? "" : fmt::format(" (its first key is {})", file_.ignored_.front()));
     const bool parallel = std::all_of(entries.begin(), entries.end(),
                                       [](const TensorEntry& entry) { return entry.name.starts_with(kParallelPrefix); });
-    if (parallel)
-      for (TensorEntry& entry : entries) entry.name.erase(0, kParallelPrefix.size());
+    if (!parallel) return;
+    file_.prefix_ = kParallelPrefix;
+    for (TensorEntry& entry : entries) entry.name.erase(0, kParallelPrefix.size());
   }
 
   // With a wrapper, all other keys are ignored, tensors included; without one, the tensors are the state.

@@ -44,6 +44,12 @@ class PytorchFile {
   // Paths of all other keys: "epoch", "optimizer", "state_dict.extra".
   const std::vector<std::string>& ignored() const { return ignored_; }
 
+  // The keys that lead to the state dictionary: "state_dict"; none if it is the root value.
+  const std::vector<std::string>& wrappers() const { return wrappers_; }
+
+  // The prefix that was removed from all names: "module." or nothing.
+  const std::string& prefix() const { return prefix_; }
+
   const TensorEntry* find(std::string_view tensor) const;  // null if there is none
   const TensorEntry& at(std::string_view tensor) const;    // throws an InputError if there is none
 
@@ -57,6 +63,8 @@ class PytorchFile {
   std::vector<std::vector<uint8_t>> copies_;  // of non-contiguous tensors
   std::vector<TensorEntry> entries_;
   std::vector<std::string> ignored_;
+  std::vector<std::string> wrappers_;
+  std::string prefix_;
   std::map<std::string, size_t, std::less<>> index_;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <fstream>
 
+#include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/io/pytorch_file.h"
 #include "tributary/io/zip_reader.h"
@@ -39,7 +40,12 @@ FileFormat format_of(const std::string& path) {
   file.read(start.data(), start.size());
   const std::span<const uint8_t> head(reinterpret_cast<const uint8_t*>(start.data()),
                                       static_cast<size_t>(file.gcount()));
-  if (!looks_like_pytorch_file(head)) return FileFormat::kSafetensors;
+  if (!looks_like_pytorch_file(head)) {
+    if (path.ends_with(".onnx"))
+      input_error("{} is an ONNX file, which tributary writes but does not read; name the model it was made from",
+                  path);
+    return FileFormat::kSafetensors;
+  }
   if (head[0] != 'P') return FileFormat::kPytorchLegacy;
   return is_torchscript(read_file(path), path) ? FileFormat::kTorchScript : FileFormat::kPytorchZip;
 }
@@ -53,6 +59,8 @@ TensorFile TensorFile::read(const std::string& path) {
     result.format_ = file->legacy() ? FileFormat::kPytorchLegacy : FileFormat::kPytorchZip;
     result.entries_ = &file->entries();
     result.ignored_ = file->ignored();
+    result.wrappers_ = file->wrappers();
+    result.prefix_ = file->prefix();
     result.file_ = std::move(file);
   } else {
     auto file = std::make_shared<SafetensorsFile>(SafetensorsFile::parse(std::move(bytes), path));

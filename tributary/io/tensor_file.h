@@ -25,8 +25,11 @@ class TensorFile {
   const std::string& path() const { return path_; }
   FileFormat format() const { return format_; }
   const std::vector<TensorEntry>& entries() const { return *entries_; }
-  const SafetensorsMetadata& metadata() const { return metadata_; }     // empty for PyTorch's formats
-  const std::vector<std::string>& ignored() const { return ignored_; }  // other keys of a PyTorch file
+  const SafetensorsMetadata& metadata() const { return metadata_; }       // empty for PyTorch's formats
+  const std::vector<std::string>& ignored() const { return ignored_; }    // other keys of a PyTorch file
+  const std::vector<std::string>& wrappers() const { return wrappers_; }  // keys that lead to a PyTorch file's tensors
+
+  const std::string& prefix() const { return prefix_; }  // removed from all names of a PyTorch file
 
  private:
   TensorFile() = default;
@@ -37,6 +40,8 @@ class TensorFile {
   const std::vector<TensorEntry>* entries_ = nullptr;
   SafetensorsMetadata metadata_;
   std::vector<std::string> ignored_;
+  std::vector<std::string> wrappers_;
+  std::string prefix_;
 };
 
 }  // namespace tributary

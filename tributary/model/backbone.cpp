@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <cctype>
 #include <functional>
 
 #include "tributary/base/error.h"
@@ -54,9 +55,20 @@ const std::vector<Entry>& entries() {
   return all;
 }
 
+// The letters and digits of a name, in lower case: "resnet18" for "ResNet-18".
+std::string letters_of(const std::string& name) {
+  std::string letters;
+  for (const unsigned char c : name)
+    if (std::isalnum(c) != 0) letters += static_cast<char>(std::tolower(c));
+  return letters;
+}
+
 const Entry& entry(const std::string& name) {
   for (const Entry& known : entries())
     if (known.fixed.name == name) return known;
+  for (const std::string& known : architecture_names())
+    if (letters_of(known) == letters_of(name))
+      input_error("there is no architecture '{}'; did you mean {}?", name, known);
   input_error("there is no architecture '{}'; choose one of: {}", name, fmt::join(architecture_names(), ", "));
 }
 

@@ -64,8 +64,10 @@ void require_compatible(const std::vector<SourceModel>& sources, const std::vect
         input_error("class {} is '{}' in {} but '{}' in {}; all sources must share one set of classes in one order", k,
                     other.classes[k], files[j], first.classes[k], files[0]);
     if (!(other.preprocessing == first.preprocessing))
-      input_error("{} takes pictures of {} but {} of {}; all sources must use one preprocessing", files[j],
-                  describe(other.preprocessing), files[0], describe(first.preprocessing));
+      input_error(
+          "{} takes pictures of {} but {} of {}; all sources see the same pictures, so give weights of other programs "
+          "the same --size, --resize and --aspect",
+          files[j], describe(other.preprocessing), files[0], describe(first.preprocessing));
   }
 }
 

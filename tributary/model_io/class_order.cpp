@@ -1,51 +1,19 @@
 #include "tributary/model_io/class_order.h"
 
 #include <algorithm>
-#include <cctype>
-#include <map>
 
+#include "tributary/base/class_names.h"
 #include "tributary/base/error.h"
 #include "tributary/base/text.h"
 
 namespace tributary {
 namespace {
 
-std::string lower(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name;
-}
-
-// Where each name is; empty if a name occurs twice.
-std::map<std::string, int64_t> places_of(const std::vector<std::string>& names, bool with_case) {
-  std::map<std::string, int64_t> places;
-  for (size_t k = 0; k < names.size(); ++k)
-    if (!places.emplace(with_case ? names[k] : lower(names[k]), static_cast<int64_t>(k)).second) return {};
-  return places;
-}
-
-std::vector<int64_t> order_by(const std::map<std::string, int64_t>& places, const std::vector<std::string>& ours,
-                              bool with_case) {
-  std::vector<int64_t> order;
-  for (const std::string& name : ours) {
-    const auto found = places.find(with_case ? name : lower(name));
-    if (found == places.end()) return {};
-    order.push_back(found->second);
-  }
-  return order;
-}
-
 // The first of `names` that `others` lacks.
 std::string first_missing(const std::vector<std::string>& names, const std::vector<std::string>& others) {
-  const std::map<std::string, int64_t> known = places_of(others, /*with_case=*/true);
-  for (const std::string& name : names)
-    if (known.count(name) == 0) return name;
-  return {};
-}
-
-bool are_numbers(const std::vector<std::string>& names) {
-  for (size_t k = 0; k < names.size(); ++k)
-    if (names[k] != std::to_string(k)) return false;
-  return true;
+  const std::vector<int64_t> found = class_indices(names, others);
+  const auto missing = std::find(found.begin(), found.end(), -1);
+  return missing == found.end() ? std::string() : names[static_cast<size_t>(missing - found.begin())];
 }
 
 bool have_none_in_common(const std::vector<std::string>& a, const std::vector<std::string>& b) {
@@ -54,8 +22,8 @@ bool have_none_in_common(const std::vector<std::string>& a, const std::vector<st
 
 [[noreturn]] void refuse(const ModelInfo& other, const std::string& other_file, const ModelInfo& first,
                          const std::string& first_file) {
-  const bool other_unnamed = are_numbers(other.classes);
-  if (other_unnamed != are_numbers(first.classes) && have_none_in_common(other.classes, first.classes)) {
+  const bool other_unnamed = are_numbered(other.classes);
+  if (other_unnamed != are_numbered(first.classes) && have_none_in_common(other.classes, first.classes)) {
     const std::string& unnamed = other_unnamed ? other_file : first_file;
     input_error(
         "the classes of {} are only numbered, those of {} have names; give a list of names with {}:classes=FILE",
@@ -88,9 +56,9 @@ void reorder(SourceModel& source, const std::vector<int64_t>& order, const std::
 }  // namespace
 
 std::vector<int64_t> class_order(const std::vector<std::string>& theirs, const std::vector<std::string>& ours) {
-  if (theirs.size() != ours.size()) return {};
-  const bool with_case = places_of(theirs, false).empty() || places_of(ours, false).empty();
-  return order_by(places_of(theirs, with_case), ours, with_case);
+  std::vector<int64_t> order = class_indices(ours, theirs);
+  if (theirs.size() != ours.size() || std::count(order.begin(), order.end(), -1) > 0) order.clear();
+  return order;
 }
 
 std::vector<size_t> align_classes(std::vector<SourceModel>& sources, const std::vector<std::string>& files) {

@@ -11,8 +11,8 @@
 
 namespace tributary {
 
-// The permutation that turns `theirs` into `ours`: ours[k] is theirs[order[k]]. Names are compared without upper and
-// lower case, unless a list has names that differ in nothing else. Empty if the names are not the same.
+// The permutation that turns `theirs` into `ours`: ours[k] is theirs[order[k]]. Names are compared as in
+// base/class_names.h. Empty if they are not the same.
 std::vector<int64_t> class_order(const std::vector<std::string>& theirs, const std::vector<std::string>& ours);
 
 // Gives every source the classes of the first, in its order and spelling. Returns the numbers of the sources whose

@@ -167,6 +167,18 @@ std::vector<std::string> read_class_names(const std::string& path) {
   return names;
 }
 
+std::string describing_flag(const ImportOptions& options) {
+  if (!options.architecture.empty()) return "--architecture";
+  if (!options.classes.empty()) return "--classes";
+  if (options.size > 0) return "--size";
+  if (options.resize > 0) return "--resize";
+  if (options.aspect != Aspect::kStretch) return "--aspect";
+  if (!options.mean.empty()) return "--mean";
+  if (!options.deviation.empty()) return "--std";
+  if (options.stride != StrideChoice::kAuto) return "--stride";
+  return options.ignore_extra ? "--ignore-extra" : "";
+}
+
 void declare_network(OptionTable& table, ImportOptions& options) {
   const std::string section = "model";
   table.text(section, "architecture", &options.architecture,
@@ -219,6 +231,9 @@ void apply_preprocessing(const ImportOptions& options, const Architecture& netwo
   info.preprocessing.keep_aspect = options.aspect == Aspect::kKeep;
   info.normalisation = network.normalisation;
   if (!options.mean.empty()) info.normalisation.mean = three_numbers(options.mean, "--mean");
+  for (const double value : info.normalisation.mean)
+    if (value > 1)
+      input_error("--mean {}: pixels range from 0 to 1; divide a mean of 0 to 255 by 255, and --std too", options.mean);
   if (!options.deviation.empty()) info.normalisation.deviation = three_numbers(options.deviation, "--std");
   for (const double value : info.normalisation.deviation)
     if (!(value >= kSmallestDeviation))

@@ -35,6 +35,10 @@ struct ImportOptions {
 // The class names of a text file, one per line. Throws an InputError if one occurs twice.
 std::vector<std::string> read_class_names(const std::string& path);
 
+// The flag of the first option that is given and describes weights of other programs, as "--size"; empty if none is.
+// TorchScript's --trust and --last-layer are not among them.
+std::string describing_flag(const ImportOptions& options);
+
 // Declares the options for architecture and preprocessing, in the section [model].
 void declare_network(OptionTable& table, ImportOptions& options);
 // Declares all options.

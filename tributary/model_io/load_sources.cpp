@@ -1,5 +1,6 @@
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "tributary/base/error.h"
@@ -46,19 +47,38 @@ std::string assumption(const std::vector<std::string>& unnamed, const std::vecto
       fmt::join(listed, ", "), list);
 }
 
+// Throws an InputError if --last-layer is given, but none of the sources is TorchScript.
+void require_script(const ImportOptions& options, const std::vector<SourceModel>& sources, const std::string& file) {
+  const auto is_script = [](const SourceModel& source) { return source.layered() == nullptr; };
+  if (!options.last_layer.empty() && std::none_of(sources.begin(), sources.end(), is_script))
+    input_error("--last-layer {}: only TorchScript needs it, and {} is not TorchScript; leave it out",
+                printable(options.last_layer), file);
+}
+
 }  // namespace
+
+void refuse_description(const ImportOptions& options, const std::string& path) {
+  if (const std::string flag = describing_flag(options); !flag.empty())
+    input_error(
+        "{} describes weights of other programs, but {} is a Tributary model, which holds its own; leave it out", flag,
+        path);
+}
 
 Ensemble load_sources(const std::vector<std::string>& sources, const ImportOptions& options,
                       std::vector<std::string>* notices) {
   Ensemble ensemble;
   std::vector<std::string> files, unnamed, listed;
+  bool any_imported = false;
   for (const std::string& text : sources) {
     const SourceSpec spec = parse_source(text, options);
     bool imported = false;
     ensemble.sources.push_back(load(spec, imported));
     files.push_back(spec.path);
+    any_imported = any_imported || imported;
     if (imported && !spec.own_classes) (spec.options.classes.empty() ? unnamed : listed).push_back(spec.path);
   }
+  if (!any_imported) refuse_description(options, files.front());
+  require_script(options, ensemble.sources, files.front());
   const std::vector<size_t> reordered = align_classes(ensemble.sources, files);
   require_compatible(ensemble.sources, files);
   require_distinct_names(ensemble.sources, files);

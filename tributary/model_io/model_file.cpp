@@ -167,6 +167,12 @@ void save_ensemble(const std::string& path, const Ensemble& ensemble) {
                      {"rule", name_of_rule(ensemble.mixture.rule)}});
 }
 
+std::vector<ModelInfo> describe_sources(const std::string& path) {
+  const SafetensorsFile file = SafetensorsFile::read(path);
+  if (kind_of(file) == "mixture") return model_infos_from_json(metadata_of(file, "sources"), path);
+  return {model_info_from_json(metadata_of(file, "model"), path)};
+}
+
 bool is_ours(const SafetensorsFile& file) {
   return file.metadata().count("kind") > 0;
 }
@@ -190,7 +196,10 @@ Ensemble load_ensemble(const std::string& source, const ImportOptions& options) 
   const SourceSpec spec = parse_source(source, options);
   if (!is_triplet(spec.path) && format_of(spec.path) == FileFormat::kSafetensors) {
     const SafetensorsFile file = SafetensorsFile::read(spec.path);
-    if (is_ours(file) && kind_of(file) == "mixture") return assemble_mixture(file, spec.options.trust);
+    if (is_ours(file) && kind_of(file) == "mixture") {
+      refuse_description(spec.options, spec.path);
+      return assemble_mixture(file, spec.options.trust);
+    }
   }
   return load_sources({source}, options);
 }

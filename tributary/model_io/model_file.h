@@ -28,9 +28,16 @@ Ensemble load_ensemble(const std::string& source, const ImportOptions& options =
 
 // Loads several sources as a plain ensemble (mean probability). Each is a path, or a path with its own options
 // (source_spec.h). Classes are brought into the order of the first source, by name (class_order.h). Adds to `notices`,
-// which may be null, where an order was changed or is only assumed. Throws an InputError if two sources have one name.
+// which may be null, where an order was changed or is only assumed. Throws an InputError if two sources have one name,
+// or if `options` describe weights of other programs and there are none.
 Ensemble load_sources(const std::vector<std::string>& sources, const ImportOptions& options = {},
                       std::vector<std::string>* notices = nullptr);
+
+// The descriptions of the sources in a model file of our own, without loading them.
+std::vector<ModelInfo> describe_sources(const std::string& path);
+
+// Throws an InputError if an option describes weights of other programs; `path` is a model file of our own.
+void refuse_description(const ImportOptions& options, const std::string& path);
 
 // Whether the file is a model file in our own format.
 bool is_ours(const SafetensorsFile& file);

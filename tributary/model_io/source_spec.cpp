@@ -41,13 +41,27 @@ std::vector<std::pair<std::string, std::string>> pairs_of(const std::string& tex
   return pairs;
 }
 
+// Throws an InputError if `text` is FILE:LIST or FILE,FILE, where FILE exists.
+void refuse_misspelled(const std::string& text) {
+  std::error_code error;
+  const size_t end = text.find_first_of(":,");
+  const std::string file = text.substr(0, end);
+  if (end == std::string::npos || !std::filesystem::exists(file, error)) return;
+  if (text[end] == ',') input_error("{}: no such file; separate sources by spaces", text);
+  input_error("{}: no such file; options of a source follow it as in {}:classes={}", text, file, text.substr(end + 1));
+}
+
 }  // namespace
 
 SourceSpec parse_source(const std::string& text, const ImportOptions& common) {
   SourceSpec spec{text, "", common};
   std::error_code error;
-  const size_t colon = std::filesystem::exists(text, error) ? std::string::npos : end_of_path(text);
-  if (colon == std::string::npos) return spec;
+  if (std::filesystem::exists(text, error)) return spec;
+  const size_t colon = end_of_path(text);
+  if (colon == std::string::npos) {
+    refuse_misspelled(text);
+    return spec;
+  }
   spec.path = text.substr(0, colon);
   OptionTable table;
   declare(table, spec.options);

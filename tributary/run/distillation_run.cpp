@@ -65,7 +65,8 @@ std::optional<DistillationRunResult> DistillationRun::run() {
   const bool finished = session_.agreed(
       session_.first() && finished_result(options_.out, config_, options_.checkpoints.restart).has_value());
   Ensemble teachers = load_ensemble(model_file_, options_.import);
-  SourceModel student = finished ? load_source(options_.out) : make_student(teachers);
+  std::string notice;
+  SourceModel student = finished ? load_source(options_.out) : make_student(teachers, notice);
   LoadOptions load = options_.load;
   load.preprocessing = teachers.preprocessing();
   std::vector<SkippedPicture> skipped;
@@ -79,6 +80,7 @@ std::optional<DistillationRunResult> DistillationRun::run() {
     if (session_.first()) listener_.on_skipped(skipped, test->images.size() + static_cast<int64_t>(skipped.size()));
   }
 
+  if (session_.first() && !notice.empty()) listener_.on_warning(notice);
   teachers.to(options_.device);
   student.to(options_.device);
   session_.shard(teachers, SupportedSharding::kRows);
@@ -125,7 +127,7 @@ void DistillationRun::train(SourceModel& student, Ensemble& teachers, const Imag
   checkpoints.finish();
 }
 
-SourceModel DistillationRun::make_student(const Ensemble& teachers) const {
+SourceModel DistillationRun::make_student(const Ensemble& teachers, std::string& notice) const {
   const std::string& init = options_.init;
   const std::string name = options_.name.empty() ? "student" : options_.name;
   const SourceModel* teacher = strongest(teachers);
@@ -145,7 +147,11 @@ SourceModel DistillationRun::make_student(const Ensemble& teachers) const {
   if (init == kInitTeacher && !same)
     input_error("--init teacher: no source of {} is {}; choose that network or other initial weights", options_.model,
                 network);
-  if (init == kInitTeacher || (init.empty() && same && architecture(network).photographs)) {
+  const bool from_teacher = init == kInitTeacher || (init.empty() && same && architecture(network).photographs);
+  if (options_.architecture.empty() && init.empty())
+    notice = fmt::format("the student is {} and starts with {}", network,
+                         from_teacher ? "the weights of " + teacher->info().name : "random weights");
+  if (from_teacher) {
     ModelInfo info = teacher->info();
     info.name = name;
     SourceModel student(info, Init());

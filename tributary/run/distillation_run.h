@@ -60,7 +60,8 @@ class DistillationRun {
   std::optional<DistillationRunResult> run();
 
  private:
-  SourceModel make_student(const Ensemble& teachers) const;
+  // `notice` tells which network was chosen, if the options name none.
+  SourceModel make_student(const Ensemble& teachers, std::string& notice) const;
   void train(SourceModel& student, Ensemble& teachers, const ImageSet& target);
   std::optional<DistillationRunResult> compare(Ensemble& teachers, SourceModel student, const ImageSet& target,
                                                const std::optional<LabelledImages>& test) const;

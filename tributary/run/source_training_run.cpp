@@ -8,6 +8,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
+#include "tributary/data/nested_folders.h"
 #include "tributary/data/picture_extent.h"
 #include "tributary/device/device.h"
 #include "tributary/run/finished_model.h"
@@ -96,11 +97,27 @@ LabelledImages SourceTrainingRun::load(const std::string& path, const Preprocess
   return images;
 }
 
+// Warns if the class folders look like domains, each with folders of the same classes.
+void SourceTrainingRun::warn_of_domains(const LabelledImages& data) const {
+  if (!std::filesystem::is_directory(options_.data)) return;
+  const std::vector<std::string> shared = shared_folders(options_.data, data.images.names);
+  if (shared.empty()) return;
+  const std::vector<std::string>& classes = data.labels.classes;
+  listener_.on_warning(
+      fmt::format("the classes are the folders of {}: {}; if the classes are the folders inside them, as {}, name one "
+                  "domain, as in "
+                  "--data {}",
+                  options_.data, printable(fmt::format("{}", fmt::join(classes, ", ")), 100),
+                  printable(fmt::format("{}", fmt::join(shared, ", ")), 100),
+                  (std::filesystem::path(options_.data) / classes.front()).string()));
+}
+
 Split SourceTrainingRun::load_split(const Preprocessing& preprocessing) const {
   const auto names = options_.classes.empty() ? std::vector<std::string>() : read_class_names(options_.classes);
   LabelledImages all = load(options_.data, preprocessing, names);
   if (all.labels.classes.size() < 2)
     input_error("{} has only the class '{}'; a classifier needs at least 2", options_.data, all.labels.classes.front());
+  if (names.empty() && session_.first()) warn_of_domains(all);
   if (options_.validation.empty())
     return split_for_validation(all, options_.training.train_share, options_.training.full, options_.seed);
   LabelledImages validation = load(options_.validation, preprocessing, all.labels.classes);

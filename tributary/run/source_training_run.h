@@ -60,6 +60,7 @@ class SourceTrainingRun {
   std::string network_for_pictures(std::string& notice) const;
   LabelledImages load(const std::string& path, const Preprocessing& preprocessing,
                       const std::vector<std::string>& classes) const;
+  void warn_of_domains(const LabelledImages& data) const;
   Split load_split(const Preprocessing& preprocessing) const;
   // Sets the accuracy and the micro-batch of `result`.
   void train(SourceModel& model, const Split& split, SourceTrainingRunResult& result);

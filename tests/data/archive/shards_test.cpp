@@ -162,6 +162,7 @@ TEST(Shards, HaveLabelsByIndexAndByName) {
   EXPECT_EQ(load_labelled(named, small_pictures()).labels.classes, (Strings{"mug", "bike"}));
   EXPECT_EQ(load_labelled(named, small_pictures(), {"bike", "mug"}).labels.values, (std::vector<int64_t>{1}))
       << "in the model's order";
+  EXPECT_EQ(load_labelled(named, small_pictures(), {"Bike", "MUG"}).labels.values, (std::vector<int64_t>{1}));
   expect_shards_rejected(
       [&] {
         load_labelled(named, small_pictures(), {"bike", "pen"});

@@ -195,10 +195,7 @@ ShardIndex index_labelled_shards(const std::string& path, const std::vector<std:
                   limit, limit - 1);
   }
   if (named && !expected.empty()) {
-    check_classes(path, "class", "classes", index.classes, expected);
-    std::vector<int64_t> position;
-    for (const std::string& name : index.classes)
-      position.push_back(std::find(expected.begin(), expected.end(), name) - expected.begin());
+    const std::vector<int64_t> position = match_classes(path, "class", "classes", index.classes, expected);
     for (int64_t& label : index.labels) label = position[static_cast<size_t>(label)];
   }
   if (!expected.empty()) {
