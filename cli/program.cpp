@@ -2,6 +2,7 @@
 #include "cli/program.h"
 
 #include <signal.h>
+#include <torch/version.h>
 
 #include <sstream>
 #include <system_error>
@@ -20,6 +21,10 @@
 #include "tributary/launch/launcher.h"
 #include "tributary/run/distributed_session.h"
 #include "tributary/version.h"
+
+#ifdef TRIBUTARY_CUDA
+#include <cuda_runtime_api.h>
+#endif
 
 namespace {
 
@@ -96,10 +101,32 @@ int print_help(const CLI::App& app, const CLI::ParseError& help) {
   return code;
 }
 
+// The version of the program, of LibTorch and of what LibTorch was built with.
+std::string version_text() {
+  const auto has = [](bool there) { return there ? "yes" : "no"; };
+#ifdef TRIBUTARY_CUDA
+  const std::string cuda = fmt::format("{}.{}", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+#else
+  const std::string cuda = "no";
+#endif
+#ifdef TRIBUTARY_GLOO
+  constexpr bool kGloo = true;
+#else
+  constexpr bool kGloo = false;
+#endif
+#ifdef TRIBUTARY_NCCL
+  constexpr bool kNccl = true;
+#else
+  constexpr bool kNccl = false;
+#endif
+  return fmt::format("tributary {}, commit {}\nLibTorch {}, CUDA {}, Gloo {}, NCCL {}", kVersion, build_commit(),
+                     TORCH_VERSION, cuda, has(kGloo), has(kNccl));
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Many pretrained models flow in, one adapted model flows out.", "tributary");
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("tributary ") + kVersion);
+  app.set_version_flag("--version", version_text());
   const std::vector<std::unique_ptr<cli::Command>> commands = cli::make_commands();
   for (auto& command : commands) {
     CLI::App* sub = app.add_subcommand(command->name(), command->summary());
@@ -116,11 +143,11 @@ int parse_and_run(int argc, char** argv) {
     const CLI::App& command = cli::parsed_command(app);
     const std::string who = command.get_parent() == nullptr ? "" : cli::path_of(command);
     const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !command.remaining().empty();
-    return complain(
-        who,
-        fmt::format("{}; see: tributary {}{}--help",
-                    unexpected ? cli::unexpected_text(app, command) : first_line(error.what()), who, who.empty() ? "" : " "),
-        kInputError);
+    return complain(who,
+                    fmt::format("{}; see: tributary {}{}--help",
+                                unexpected ? cli::unexpected_text(app, command) : first_line(error.what()), who,
+                                who.empty() ? "" : " "),
+                    kInputError);
   } catch (const InputError& error) {
     return complain("", error.what(), kInputError);
   }
