@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "cli/command.h"
+#include "cli/manual.h"
 #include "cli/unexpected_arguments.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
@@ -133,7 +134,9 @@ int parse_and_run(int argc, char** argv) {
     sub->footer("Example:\n  " + command->example());
     command->declare(*sub);
   }
-  const CLI::App* reference = app.add_subcommand("options", "Print the reference of all options as Markdown");
+  CLI::App* reference = app.add_subcommand("options", "Print the reference of all options as Markdown");
+  std::string manual;
+  reference->add_option("--manual", manual, "write manual pages and shell completions to this folder instead");
   if (const std::string word = unknown_command(app, argc, argv); !word.empty())
     return complain("", cli::unknown_command_text(app, word) + "; see: tributary --help", kInputError);
   try {
@@ -150,6 +153,14 @@ int parse_and_run(int argc, char** argv) {
                     kInputError);
   } catch (const InputError& error) {
     return complain("", error.what(), kInputError);
+  }
+  if (reference->parsed() && !manual.empty()) {
+    try {
+      cli::write_manual(manual, commands);
+      return 0;
+    } catch (const InputError& error) {
+      return complain("options", error.what(), kInputError);
+    }
   }
   if (reference->parsed()) return print_reference(commands);
   for (auto& command : commands)

@@ -1,5 +1,6 @@
 # cmake --install: the program, the library with its headers, CMake and pkg-config files, manual pages and completions;
 # components program, development and python become the packages of cmake/packages.cmake.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # a LibTorch outside of the usual folders is found again
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -91,3 +92,20 @@ foreach(definition ${TRIBUTARY_DEFINITIONS})
 endforeach()
 configure_file(cmake/tributary.pc.in tributary.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tributary.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+# Manual pages and completions, written by the program from its tables of options.
+set(manual ${PROJECT_BINARY_DIR}/manual)
+find_program(GZIP gzip REQUIRED)
+add_custom_command(OUTPUT ${manual}/tributary.bash VERBATIM
+  COMMAND ${CMAKE_COMMAND} -E rm -rf ${manual}
+  COMMAND tributary_main options --manual ${manual}
+  COMMAND ${CMAKE_COMMAND} -E chdir ${manual} sh -c "${GZIP} -9nf man1/*.1"
+  DEPENDS tributary_main COMMENT "Writing manual pages and completions")
+add_custom_target(tributary_manual ALL DEPENDS ${manual}/tributary.bash)
+install(DIRECTORY ${manual}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program)
+install(FILES ${manual}/tributary.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+        RENAME tributary COMPONENT program)
+install(FILES ${manual}/_tributary DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
+install(FILES ${manual}/tributary.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
+
+include(${CMAKE_CURRENT_LIST_DIR}/packages.cmake)

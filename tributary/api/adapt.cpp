@@ -8,7 +8,7 @@
 #include "tributary/api/option_list.h"
 #include "tributary/api/picture_input.h"
 #include "tributary/api/plain_errors.h"
-#include "tributary/api/thread_scope.h"
+#include "tributary/api/torch_scope.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/json_text.h"
@@ -100,7 +100,7 @@ const Model& Run::model() const {
 void Run::report(const std::string& path, const Pictures* target) const {
   with_plain_errors([&] {
     require_writable_target(path);
-    const ThreadScope threads;
+    const TorchScope restored;
     ReportSubject subject{folder_};
     ImageSet images;
     if (target != nullptr) {
@@ -128,7 +128,7 @@ Run adapt(const std::vector<std::string>& sources, const Pictures& target, const
     setup.resolve();
     setup.options.folder = folder;
     add_pictures(setup.options, target, hooks.test);
-    const ThreadScope threads;
+    const TorchScope restored;
     HookListener listener(hooks);
     setup.prepare(listener).run();
   });

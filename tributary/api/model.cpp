@@ -7,7 +7,7 @@
 #include "tributary/api/option_list.h"
 #include "tributary/api/picture_input.h"
 #include "tributary/api/plain_errors.h"
-#include "tributary/api/thread_scope.h"
+#include "tributary/api/torch_scope.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/eval/metrics.h"
@@ -52,7 +52,7 @@ Model::Model(const std::vector<std::string>& sources, const Settings& settings) 
     setup.data.max_skipped = 1;  // an unreadable picture does not affect the others
     apply_settings(setup.table, settings);
     setup.table.apply_flags();
-    const ThreadScope threads;
+    const TorchScope restored;
     state_->device = setup.common.prepare();
     state_->ensemble = load_models(sources, setup.rule, setup.import);
     state_->ensemble.to(state_->device);
@@ -81,7 +81,7 @@ const Preprocessing& Model::preprocessing() const {
 Predictions Model::predict(const Pictures& pictures) const {
   Predictions made;
   with_plain_errors([&] {
-    const ThreadScope threads;
+    const TorchScope restored;
     set_threads(static_cast<int>(state_->setup.common.threads));
     ImageSet images = load_images(pictures, state_->load(), &made.skipped);
     const Tensor logits = state_->logits(images);
@@ -96,7 +96,7 @@ Predictions Model::predict(const Pictures& pictures) const {
 Evaluation Model::evaluate(const Pictures& pictures) const {
   Evaluation made;
   with_plain_errors([&] {
-    const ThreadScope threads;
+    const TorchScope restored;
     set_threads(static_cast<int>(state_->setup.common.threads));
     const LabelledImages data = load_labelled(pictures, state_->load(), classes(), &made.skipped);
     const Tensor label = torch::tensor(data.labels.values, torch::kInt64).to(state_->device);
