@@ -51,9 +51,9 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.11), python3 (<< 3.12), python3-numpy, python3-torch")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "libtorch-dev, libgloo-dev, libfmt-dev, nlohmann-json3-dev, libjpeg-dev, libpng-dev, zlib1g-dev, libwebp-dev, libtiff-dev, libgif-dev, libcairo2-dev")
-set(about "Several image classifiers, each trained on another domain, are adapted together to unlabelled pictures of a
- new one, by selective self-training.")
-set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "multi-source-free domain adaptation of image classifiers\n ${about}")
-set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "domain adaptation of image classifiers, C++ library\n ${about}")
-set(CPACK_COMPONENT_PYTHON_DESCRIPTION "domain adaptation of image classifiers, Python module\n ${about}")
+set(about "Several image classifiers, each trained on another domain, are adapted
+together to unlabelled pictures of a new one, by selective self-training.")
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "multi-source-free domain adaptation of image classifiers\n${about}")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "domain adaptation of image classifiers, C++ library\n${about}")
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION "domain adaptation of image classifiers, Python module\n${about}")
 include(CPack)
