@@ -1,5 +1,7 @@
 """The Python module: results, memory, errors, interrupts, stubs."""
+import contextlib
 import inspect
+import io
 import json
 import os
 import pickle
@@ -147,6 +149,15 @@ class Keywords(unittest.TestCase):
         shares = [e["share"] for e in events if "share" in e]
         self.assertEqual(shares, sorted(shares))
         self.assertEqual(shares[-1], 1)
+
+    def test_progress_true_shows_a_bar(self):
+        text = io.StringIO()
+        with contextlib.redirect_stderr(text):
+            tributary.adapt(DATA.sources, DATA.pixels, **{**SHORT, "progress": True})
+        self.assertIn("] 100 %  round 1 of 1", text.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()) as quiet:
+            tributary.adapt(DATA.sources, DATA.pixels, **{**SHORT, "progress": None})  # nobody watches
+        self.assertEqual(quiet.getvalue(), "")
 
     def test_an_exception_of_the_function_ends_the_run(self):
         def fail(event):
