@@ -9,15 +9,10 @@ from pathlib import Path
 import numpy
 from PIL import Image
 
+from command import output
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["TRIBUTARY_BUILD"])
-
-
-def output(*command, **keywords):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **keywords)
-    if done.returncode != 0:
-        raise AssertionError(f"{command}: {done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def blocks(language):

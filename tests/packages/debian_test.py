@@ -6,14 +6,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from command import output
+
 BUILD = Path(os.environ["TRIBUTARY_BUILD"])
-
-
-def output(*command, **keywords):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **keywords)
-    if done.returncode != 0:
-        raise AssertionError(f"{command}: {done.stdout}{done.stderr}")
-    return done.stdout
 
 
 @unittest.skipUnless(shutil.which("dpkg-shlibdeps"), "no Debian")

@@ -63,13 +63,11 @@ void add_pictures(AdaptationRunOptions& options, const Pictures& target, const P
   options.test_labels = test->labels();
 }
 
-// The settings of a run that its model has, too.
+// The settings of a run with which its model is loaded.
 Settings model_settings(const Settings& settings) {
   Settings own;
-  for (const OptionInfo& option : model_options())
-    for (const Setting& setting : settings)
-      if (setting.key() == option.key && (option.key == "device" || option.key == "threads" || option.key == "trust"))
-        own.push_back(setting);
+  for (const Setting& setting : settings)
+    if (setting.key() == "device" || setting.key() == "threads" || setting.key() == "trust") own.push_back(setting);
   return own;
 }
 

@@ -11,7 +11,8 @@ namespace tributary {
 class Observer;
 class RunListener;
 
-// Both may be null and must outlive the call. Exceptions that they throw end the run and reach the caller.
+// What watches a run. Each may be null and must outlive the call. Exceptions of the first two end the run and reach the
+// caller.
 struct Hooks {
   Observer* observer = nullptr;     // steps and rounds, with the tensors of the round
   RunListener* listener = nullptr;  // skipped pictures, warnings, resuming

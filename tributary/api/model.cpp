@@ -33,16 +33,6 @@ struct Model::State {
   }
 };
 
-LabelledImages load_labelled(const Pictures& pictures, const LoadOptions& load, const std::vector<std::string>& classes,
-                             std::vector<SkippedPicture>* skipped) {
-  return pictures.in_memory() ? load_labelled_array(pictures.array(), pictures.labels(), load, classes)
-                              : load_labelled(pictures.path(), load, classes, skipped);
-}
-
-ImageSet load_images(const Pictures& pictures, const LoadOptions& load, std::vector<SkippedPicture>* skipped) {
-  return pictures.in_memory() ? load_array(pictures.array(), load) : load_images(pictures.path(), load, skipped);
-}
-
 Model::Model(const std::string& path, const Settings& settings) : Model(std::vector<std::string>{path}, settings) {}
 
 Model::Model(const std::vector<std::string>& sources, const Settings& settings) : state_(std::make_shared<State>()) {

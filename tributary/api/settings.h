@@ -9,8 +9,6 @@
 
 namespace tributary {
 
-class OptionTable;
-
 // One option with its value: {"rounds", 5}, {"method", "shot"}, {"augment", true}. The names are those of
 // docs/options.md with underscores.
 class Setting {
