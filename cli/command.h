@@ -9,13 +9,9 @@
 #include "tributary/base/options.h"
 #include "tributary/data/image_set.h"
 #include "tributary/data/load.h"
-#include "tributary/device/device.h"
 #include "tributary/model/ensemble.h"
 #include "tributary/model_io/import_weights.h"
-
-namespace tributary {
-class DistributedSession;
-}
+#include "tributary/run/command_options.h"
 
 namespace tributary::cli {
 
@@ -54,36 +50,6 @@ std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_report();
 // All of them, in the order of the help.
 std::vector<std::unique_ptr<Command>> make_commands();
-
-// Options of most commands: device, threads, output format and configuration file.
-struct CommonOptions {
-  DeviceChoice device = DeviceChoice::kAuto;
-  int64_t threads = 0;
-  bool json = false;
-  std::string config;
-
-  void declare(OptionTable& table);
-  // Reads the TOML file, if one is given, into the table. The caller applies its values.
-  void read_config(OptionTable& table) const;
-  // Reads the file and applies its values, then the flags.
-  void apply(OptionTable& table) const;
-  // Sets the number of threads and chooses the device. Both fields then hold the values in use.
-  torch::Device prepare();
-  // The same for one of several processes, which take the number of threads from their launcher.
-  torch::Device prepare(const DistributedSession& session);
-};
-
-// Options for reading pictures.
-struct DataOptions {
-  std::string root;
-  double max_skipped = 0.1;
-  double max_megapixels = 64;
-  double memory = 0, gpu_memory = 0, feature_memory = 0;  // GiB
-
-  void declare(OptionTable& table);
-  LoadOptions load_options(int64_t threads) const;
-  LoadOptions for_preprocessing(const Preprocessing& preprocessing, int64_t threads) const;
-};
 
 // Prints skipped files on standard error, the first few of each reason by name. `total` counts all pictures and them.
 void report_skipped(const std::string& command, const std::vector<SkippedPicture>& skipped, int64_t total);

@@ -1,105 +1,15 @@
 #include <unistd.h>
 
-#include <ATen/Parallel.h>
-
 #include <map>
 
 #include "cli/command.h"
 #include "tributary/base/error.h"
-#include "tributary/base/memory.h"
 #include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/data/image/decode.h"
-#include "tributary/run/distributed_session.h"
 #include "tributary/run/models.h"
 
 namespace tributary::cli {
-
-void CommonOptions::declare(OptionTable& table) {
-  table.choice("", "device", &device,
-               {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}},
-               "device to compute on; auto takes a GPU if there is one");
-  table.integer("", "threads", &threads, 0, 1024, "CPU threads; 0 takes all cores");
-  table.flag("", "json", &json, "print the result as JSON").transient();
-  table.text("", "config", &config, "TOML file with any of these options; flags override it")
-      .metavar("FILE")
-      .transient();
-}
-
-void CommonOptions::read_config(OptionTable& table) const {
-  if (const auto path = table.given("config")) table.read_toml(*path);
-}
-
-void CommonOptions::apply(OptionTable& table) const {
-  read_config(table);
-  table.apply_toml();
-  table.apply_flags();
-}
-
-torch::Device CommonOptions::prepare() {
-  keep_freed_memory();
-  threads = set_threads(static_cast<int>(threads));
-  const torch::Device chosen = resolve_device(device);
-  device = chosen.is_cuda() ? DeviceChoice::kCuda : DeviceChoice::kCpu;
-  return chosen;
-}
-
-torch::Device CommonOptions::prepare(const DistributedSession& session) {
-  if (session.several() && threads == 0) threads = at::get_num_threads();
-  return session.own_device(prepare());
-}
-
-void DataOptions::declare(OptionTable& table) {
-  table.text("data", "root", &root, "base folder of relative paths in a list file").metavar("FOLDER");
-  table
-      .number("data", "max_skipped", &max_skipped, 0, 1,
-              "largest share of unreadable pictures to skip; with more, the command fails")
-      .alias("max_bad");
-  table
-      .number("data", "max_megapixels", &max_megapixels, 0.001, 10000,
-              "pictures with more pixels than this are skipped")
-      .metavar("NUMBER");
-  table
-      .number(
-          "data", "memory", &memory, 0, 1e6,
-          "GiB of decoded pictures to keep in memory; pictures of a larger set are decoded at every use; 0 takes half "
-          "of the free memory")
-      .metavar("GIB")
-      .transient();
-  table
-      .number(
-          "data", "gpu_memory", &gpu_memory, 0, 1e6,
-          "GiB of decoded pictures to keep on the GPU; batches of a larger set are copied to it; 0 takes half of the "
-          "free memory")
-      .metavar("GIB")
-      .transient();
-  table
-      .number(
-          "data", "feature_memory", &feature_memory, 0, 1e6,
-          "GiB of target features to keep in memory, on the GPU if there is one; larger ones are stored as bfloat16 or "
-          "in a temporary file; 0 takes half of the free memory")
-      .metavar("GIB")
-      .transient();
-}
-
-LoadOptions DataOptions::for_preprocessing(const Preprocessing& preprocessing, int64_t threads) const {
-  LoadOptions options = load_options(threads);
-  options.preprocessing = preprocessing;
-  return options;
-}
-
-LoadOptions DataOptions::load_options(int64_t threads) const {
-  LoadOptions options;
-  options.threads = static_cast<int>(threads);
-  options.root = root;
-  options.max_bad_share = max_skipped;
-  options.max_pixels = static_cast<int64_t>(max_megapixels * 1e6);
-  const auto bytes = [](double gibibytes) { return gibibytes > 0 ? static_cast<int64_t>(gibibytes * kGibibyte) : -1; };
-  options.memory = bytes(memory);
-  options.gpu_memory = bytes(gpu_memory);
-  options.feature_memory = bytes(feature_memory);
-  return options;
-}
 
 void report_skipped(const std::string& command, const std::vector<SkippedPicture>& skipped, int64_t total) {
   constexpr int64_t kNamed = 5;       // per reason

@@ -2,11 +2,13 @@
 #include "cli/program.h"
 
 #include <signal.h>
+#include <torch/version.h>
 
 #include <sstream>
 #include <system_error>
 
 #include "cli/command.h"
+#include "cli/manual.h"
 #include "cli/unexpected_arguments.h"
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
@@ -20,6 +22,10 @@
 #include "tributary/launch/launcher.h"
 #include "tributary/run/distributed_session.h"
 #include "tributary/version.h"
+
+#ifdef TRIBUTARY_CUDA
+#include <cuda_runtime_api.h>
+#endif
 
 namespace {
 
@@ -96,17 +102,41 @@ int print_help(const CLI::App& app, const CLI::ParseError& help) {
   return code;
 }
 
+// The version of the program, of LibTorch and of what LibTorch was built with.
+std::string version_text() {
+  const auto has = [](bool there) { return there ? "yes" : "no"; };
+#ifdef TRIBUTARY_CUDA
+  const std::string cuda = fmt::format("{}.{}", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+#else
+  const std::string cuda = "no";
+#endif
+#ifdef TRIBUTARY_GLOO
+  constexpr bool kGloo = true;
+#else
+  constexpr bool kGloo = false;
+#endif
+#ifdef TRIBUTARY_NCCL
+  constexpr bool kNccl = true;
+#else
+  constexpr bool kNccl = false;
+#endif
+  return fmt::format("tributary {}, commit {}\nLibTorch {}, CUDA {}, Gloo {}, NCCL {}", kVersion, build_commit(),
+                     TORCH_VERSION, cuda, has(kGloo), has(kNccl));
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Many pretrained models flow in, one adapted model flows out.", "tributary");
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("tributary ") + kVersion);
+  app.set_version_flag("--version", version_text());
   const std::vector<std::unique_ptr<cli::Command>> commands = cli::make_commands();
   for (auto& command : commands) {
     CLI::App* sub = app.add_subcommand(command->name(), command->summary());
     sub->footer("Example:\n  " + command->example());
     command->declare(*sub);
   }
-  const CLI::App* reference = app.add_subcommand("options", "Print the reference of all options as Markdown");
+  CLI::App* reference = app.add_subcommand("options", "Print the reference of all options as Markdown");
+  std::string manual;
+  reference->add_option("--manual", manual, "write manual pages and shell completions to this folder instead");
   if (const std::string word = unknown_command(app, argc, argv); !word.empty())
     return complain("", cli::unknown_command_text(app, word) + "; see: tributary --help", kInputError);
   try {
@@ -127,6 +157,14 @@ int parse_and_run(int argc, char** argv) {
     return complain(who, fmt::format("{}; see: tributary {} --help", what, who), kInputError);
   } catch (const InputError& error) {
     return complain("", error.what(), kInputError);
+  }
+  if (reference->parsed() && !manual.empty()) {
+    try {
+      cli::write_manual(manual, commands);
+      return 0;
+    } catch (const InputError& error) {
+      return complain("options", error.what(), kInputError);
+    }
   }
   if (reference->parsed()) return print_reference(commands);
   for (auto& command : commands)

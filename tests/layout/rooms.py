@@ -17,7 +17,7 @@ EVERYTHING = {"all", "all rooms", "everything", "every room"}
 # Folders of the repository that the table may also name, though they are not below tributary/.
 OUTSIDE = {"cli", "tests", "fuzz", "bench", "web", "examples"}
 # Folders of tests/ that do not mirror a room.
-EXTRA_TESTS = {"support", "parity", "cli", "web", "node", "layout"}
+EXTRA_TESTS = {"support", "parity", "cli", "web", "node", "layout", "python", "packages"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"tributary/([^/"]+)/[^"]*"', re.MULTILINE)
 
 

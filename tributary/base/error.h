@@ -19,6 +19,12 @@ class InputError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A file or folder that is not there, or a folder without the files that it should hold.
+class MissingFileError : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 class WorkError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -34,6 +40,11 @@ enum ExitCode : int { kWorkError = 1, kInputError = 2, kMemoryError = 3 };
 template <typename... Args>
 [[noreturn]] void input_error(fmt::format_string<Args...> format, Args&&... args) {
   throw InputError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <typename... Args>
+[[noreturn]] void missing_file_error(fmt::format_string<Args...> format, Args&&... args) {
+  throw MissingFileError(fmt::format(format, std::forward<Args>(args)...));
 }
 
 template <typename... Args>

@@ -100,7 +100,7 @@ void write_directly(const std::string& path, std::span<const std::span<const uin
 template <typename Bytes>
 Bytes read_whole(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // does not wait for a FIFO's writer
-  if (!file.is_open() && errno == ENOENT) input_error("{}: no such file; check the path", path);
+  if (!file.is_open() && errno == ENOENT) missing_file_error("{}: no such file; check the path", path);
   if (!file.is_open()) input_error("cannot read {}: {}; check the path and its permissions", path, reason(errno));
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) input_error("cannot read {}: {}; check the path", path, reason(errno));

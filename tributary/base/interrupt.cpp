@@ -58,6 +58,19 @@ void catch_interrupts() {
   handle(SIGALRM, on_alarm, 0);
 }
 
+InterruptScope::InterruptScope() {
+  struct sigaction action {};
+  action.sa_handler = [](int signal) { received = signal; };
+  action.sa_flags = SA_RESTART;
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, &previous_);
+}
+
+InterruptScope::~InterruptScope() {
+  ::sigaction(SIGINT, &previous_, nullptr);
+  received = 0;
+}
+
 int interrupt_signal() noexcept {
   return received.load(std::memory_order_relaxed);
 }

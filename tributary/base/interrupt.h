@@ -6,6 +6,8 @@
 // because files are written atomically (files.h).
 #pragma once
 
+#include <signal.h>
+
 #include <exception>
 #include <string>
 #include <utility>
@@ -27,6 +29,19 @@ class Interrupted : public std::exception {
 
 // Installs the signal handlers for the rest of the program.
 void catch_interrupts();
+
+// Handles SIGINT while it lives, for a call of the library within another program, whose handler it restores. Neither a
+// second signal nor a timer ends that program. At most one may live at a time.
+class InterruptScope {
+ public:
+  InterruptScope();
+  ~InterruptScope();  // clears the received signal
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+
+ private:
+  struct sigaction previous_ {};
+};
 
 // The received signal, or 0. Thread-safe.
 int interrupt_signal() noexcept;

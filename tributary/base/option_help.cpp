@@ -31,12 +31,6 @@ std::string metavar_of(const Option& option) {
   return lists_choices(option) ? fmt::format("{}", fmt::join(option.choices, "|")) : "NAME";
 }
 
-std::string flags_text(const Option& option) {
-  const std::string name = flag_of(option);
-  if (is_switch(option)) return std::get<bool>(option.initial) ? name + ", --no-" + name.substr(2) : name;
-  return name + " " + metavar_of(option) + (is_repeatable(option) ? " ..." : "");
-}
-
 // The help without a code such as (T5) at its end, which only leads from the reference page to a choice of
 // docs/method.md.
 std::string without_code(const std::string& help) {
@@ -101,6 +95,16 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 }  // namespace
+
+std::string flags_text(const Option& option) {
+  const std::string name = flag_of(option);
+  if (is_switch(option)) return std::get<bool>(option.initial) ? name + ", --no-" + name.substr(2) : name;
+  return name + " " + metavar_of(option) + (is_repeatable(option) ? " ..." : "");
+}
+
+std::string description_of(const Option& option) {
+  return description(option, HelpDetail::kAll);
+}
 
 void OptionTable::help_group(std::string title, std::vector<std::string> keys) {
   for (const std::string& key : keys) find(key);
@@ -207,8 +211,8 @@ std::string OptionTable::to_markdown() const {
         is_switch(option) ? fmt::format("`{}`, `--no-{}`", name, name.substr(2)) : fmt::format("`{}`", name);
     const std::string initial = plain_of(option.initial);
     const std::string key = option.is_flag_only ? "" : fmt::format("`{}`", path_of(option.section, option.key));
-    out += fmt::format("| {} | {} | {} | {} | {} |\n", flags, key,
-                       initial.empty() ? "" : cell("`" + initial + "`"), cell(option.allowed), cell(option.help));
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", flags, key, initial.empty() ? "" : cell("`" + initial + "`"),
+                       cell(option.allowed), cell(option.help));
   }
   return out;
 }

@@ -174,6 +174,9 @@ class OptionTable {
   std::string to_toml() const;
   Configuration configuration() const;  // the same, with the old names of the keys and their defaults
 
+  // All declared options, in the order of their declaration.
+  const std::deque<Option>& options() const { return options_; }
+
   // Flag, TOML key, default, allowed values and meaning of every option as a table.
   std::string to_markdown() const;
 

@@ -9,7 +9,6 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/memory.h"
-#include "tributary/base/print.h"
 #include "tributary/checkpoint/state_checks.h"
 
 namespace tributary {
@@ -86,7 +85,8 @@ const Checkpoint* CheckpointFolder::resume_point() {
     }
     if (!found_ && !damage.empty())
       work_error("all checkpoints in {} are damaged ({}); start over with --restart", folder_, damage);
-    if (!damage.empty()) print_message(fmt::format("tributary: {}; resuming from the previous checkpoint", damage));
+    if (!damage.empty() && options_.notice)
+      options_.notice(fmt::format("{}; resuming from the previous checkpoint", damage));
   }
   return found_ ? &*found_ : nullptr;
 }

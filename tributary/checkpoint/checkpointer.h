@@ -1,8 +1,8 @@
 // Saves checkpoints during long computations and finds them on resume.
 //
-// Training loops call `save_if_due` between steps. It saves a checkpoint when one is due or when a signal asks the program to
-// stop (base/interrupt.h). Long computations that change no state, such as an evaluation, run within `interruptible`, so that
-// they can be interrupted at any point.
+// Training loops call `save_if_due` between steps. It saves a checkpoint when one is due or when a signal asks the
+// program to stop (base/interrupt.h). Long computations that change no state, such as an evaluation, run within
+// `interruptible`, so that they can be interrupted at any point.
 #pragma once
 
 #include <chrono>
@@ -46,8 +46,9 @@ class Checkpointer {
 };
 
 struct CheckpointOptions {
-  double every = 120;    // seconds between checkpoints; 0: after every step
-  bool restart = false;  // ignore existing checkpoints
+  double every = 120;                                   // seconds between checkpoints; 0: after every step
+  bool restart = false;                                 // ignore existing checkpoints
+  std::function<void(const std::string&)> notice = {};  // is told of a damaged checkpoint that is not used
 };
 // Both options are transient: a run may be resumed with other values.
 void declare(OptionTable& table, CheckpointOptions& options);

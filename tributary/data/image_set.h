@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,12 +14,14 @@
 namespace tributary {
 
 // RGB, 8 bits, row-major, `height` x `width` pixels. Networks see a crop of `crop` x `crop`; 0 is the whole picture.
-// The pictures are contiguous in memory, or decoded on demand if they do not fit.
+// The pictures are contiguous in memory, the set's own or that of somebody else, or decoded on demand if they do not
+// fit.
 struct ImageSet {
   int height = 0;
   int width = 0;
-  std::vector<std::string> names;  // per picture: its path as given, or "file.idx[17]"
-  std::vector<uint8_t> pixels;     // size() * height * width * 3, or empty if `read` is set
+  std::vector<std::string> names;           // per picture: its path as given, or "file.idx[17]"
+  std::vector<uint8_t> pixels;              // size() * height * width * 3, or empty if `read` or `borrowed` is set
+  std::shared_ptr<const uint8_t> borrowed;  // the same in memory that another owns; only read
   int crop = 0;
   uint64_t digest = 0;  // of the names and the sizes of the files, or of the content of a packed file
   std::function<void(int64_t index, uint8_t* to)> read;  // decodes one picture; thread-safe
@@ -29,8 +32,9 @@ struct ImageSet {
   int64_t size() const { return static_cast<int64_t>(names.size()); }
   int64_t picture_bytes() const { return int64_t{3} * height * width; }
   bool in_memory() const { return !read; }
-  // Requires in_memory().
-  const uint8_t* picture(int64_t index) const { return pixels.data() + index * picture_bytes(); }
+  // These require in_memory().
+  const uint8_t* data() const { return borrowed ? borrowed.get() : pixels.data(); }
+  const uint8_t* picture(int64_t index) const { return data() + index * picture_bytes(); }
 };
 
 // Copies the pictures at `index` to `to`, contiguously.

@@ -111,7 +111,7 @@ PathKind kind_of_path(const std::string& path) {
   if (is_shards_path(path)) return PathKind::kShards;
   std::error_code error;
   const fs::file_status status = fs::status(file_of(path), error);
-  if (!fs::exists(status)) input_error("{} does not exist; check the path", path);
+  if (!fs::exists(status)) missing_file_error("{} does not exist; check the path", path);
   if (fs::is_directory(status)) return PathKind::kFolder;
   if (!fs::is_regular_file(status)) input_error("{} is neither a file nor a folder; name one of them", path);
   if (looks_like_picture_name(path)) return PathKind::kPicture;
@@ -137,7 +137,7 @@ Listing list_folder(const std::string& folder) {
   add_pictures(folder, -1, visited, listing);
   if (listing.pictures.empty()) {
     refuse_packed_files(folder, "holds no pictures");
-    input_error("{}; name a folder that does", no_pictures(folder, listing.skipped));
+    missing_file_error("{}; name a folder that does", no_pictures(folder, listing.skipped));
   }
   return listing;
 }
@@ -180,7 +180,7 @@ Listing list_class_folders(const std::string& folder, const std::vector<std::str
                   no_pictures(entry.string(), {first, listing.skipped.end()}));
     }
   }
-  if (listing.pictures.empty()) input_error("{}; name a folder that does", no_pictures(folder, listing.skipped));
+  if (listing.pictures.empty()) missing_file_error("{}; name a folder that does", no_pictures(folder, listing.skipped));
   return listing;
 }
 

@@ -1,5 +1,7 @@
 #include "tributary/data/load.h"
 
+#include <zlib.h>
+
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -158,6 +160,47 @@ LabelledImages decode_all(const std::string& path, PictureSource source, const L
 ImageSet load_images(const std::string& path, const LoadOptions& options, std::vector<SkippedPicture>* skipped) {
   check_options(options);
   return decode_all(path, open_pictures(path, options.root, options.threads), options, skipped).images;
+}
+
+std::string PictureArray::name() const {
+  const auto bytes = static_cast<size_t>(count * height * width * 3);
+  return fmt::format("array {}x{}x{}x3 {:08x}", count, height, width, crc32_z(0, pixels.get(), bytes));
+}
+
+ImageSet load_array(const PictureArray& array, const LoadOptions& options) {
+  check_options(options);
+  const int size = options.preprocessing.resize;
+  const int64_t bytes = int64_t{3} * array.height * array.width;
+  PictureSource source;
+  for (int64_t i = 0; i < array.count; ++i) source.names.push_back(fmt::format("[{}]", i));
+  source.content = crc32_z(0, array.pixels.get(), static_cast<size_t>(array.count * bytes));
+  if (array.height == size && array.width == size) {
+    ImageSet set = empty_set(options);
+    set.names = std::move(source.names);
+    set.borrowed = array.pixels;
+    set.digest = source.content;
+    return set;
+  }
+  source.decode = [array, bytes](int64_t index, std::span<const uint8_t>, const DecodeLimits& limits,
+                                 std::vector<uint8_t> memory) {
+    check_picture_size(array.height, array.width, limits);
+    Picture picture{array.height, array.width, std::move(memory)};
+    const uint8_t* const first = array.pixels.get() + index * bytes;
+    picture.rgb.assign(first, first + bytes);
+    return picture;
+  };
+  return decode_all("the array", std::move(source), options, nullptr).images;
+}
+
+LabelledImages load_labelled_array(const PictureArray& array, const std::vector<int64_t>& labels,
+                                   const LoadOptions& options, const std::vector<std::string>& classes) {
+  if (static_cast<int64_t>(labels.size()) != array.count)
+    input_error("there are {} labels for {} pictures; give one per picture", labels.size(), array.count);
+  for (const int64_t label : labels)
+    if (label < 0 || label >= static_cast<int64_t>(classes.size()))
+      input_error("label {} is none of the model's {} classes, 0 .. {}; give indices of its classes", label,
+                  classes.size(), classes.size() - 1);
+  return {load_array(array, options), {classes, labels}};
 }
 
 LabelledImages load_labelled(const std::string& path, const LoadOptions& options,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,5 +41,23 @@ ImageSet load_images(const std::string& path, const LoadOptions& options,
 LabelledImages load_labelled(const std::string& path, const LoadOptions& options,
                              const std::vector<std::string>& expected_classes = {},
                              std::vector<SkippedPicture>* skipped = nullptr);
+
+// Pictures that another program has in memory: uint8 [count, height, width, 3], RGB, contiguous.
+struct PictureArray {
+  std::shared_ptr<const uint8_t> pixels;  // keeps them alive
+  int64_t count = 0;
+  int height = 0, width = 0;
+
+  bool is_given() const { return pixels != nullptr; }
+  // "array 100x32x32x3 1f00…", with a digest of the pixels: the target of a run has this name.
+  std::string name() const;
+};
+
+// The pictures of an array, called "[0]", "[1]", ... They are borrowed if they already have the size that
+// `options.preprocessing` asks for, else preprocessed.
+ImageSet load_array(const PictureArray& array, const LoadOptions& options);
+// The same with labels, indices of `classes`. Throws an InputError unless there is one per picture.
+LabelledImages load_labelled_array(const PictureArray& array, const std::vector<int64_t>& labels,
+                                   const LoadOptions& options, const std::vector<std::string>& classes);
 
 }  // namespace tributary

@@ -57,4 +57,8 @@ struct MethodEntry {
 // of their own.
 std::vector<MethodEntry> registered_methods();
 
+// Adds a method for the rest of the process: `make` describes it, with new options at every call. It comes after the
+// built-in ones. Throws an InputError if there is a method of this name. Thread-safe.
+void register_method(std::function<MethodEntry()> make);
+
 }  // namespace tributary

@@ -124,7 +124,8 @@ LabelledImages AdaptationRun::load_labels(const std::string& path, const LoadOpt
 void AdaptationRun::load_data(const Ensemble& sources) {
   LoadOptions load = options_.load;
   load.preprocessing = sources.preprocessing();
-  data_.target = load_images(options_.target, load, &data_.skipped);
+  data_.target = options_.target_array.is_given() ? load_array(options_.target_array, load)
+                                                  : load_images(options_.target, load, &data_.skipped);
   const int64_t pictures = data_.target.size();
   if (session_.first()) listener_.on_skipped(data_.skipped, pictures + static_cast<int64_t>(data_.skipped.size()));
   if (!options_.oracle_labels.empty()) {
@@ -133,7 +134,10 @@ void AdaptationRun::load_data(const Ensemble& sources) {
                                 options_.oracle_labels)
                        .labels;
   }
-  if (!options_.test.empty()) data_.test = load_labels(options_.test, load, sources);
+  if (options_.test_array.is_given())
+    data_.test = load_labelled_array(options_.test_array, options_.test_labels, load, sources.classes());
+  else if (!options_.test.empty())
+    data_.test = load_labels(options_.test, load, sources);
   if (pictures < 2)
     input_error("{} has {} picture{}; adaptation needs at least 2", options_.target, pictures,
                 pictures == 1 ? "" : "s");
@@ -185,7 +189,8 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   Observers all({&observers, &state});
 
   CheckpointFolder checkpointer(folder.file("checkpoint"),
-                                {options_.checkpoints.every, options_.checkpoints.restart && micro_batch == 0});
+                                {options_.checkpoints.every, options_.checkpoints.restart && micro_batch == 0,
+                                 [this](const std::string& message) { listener_.on_warning(message); }});
   checkpointer.clean();
   const int64_t round = resume(folder, checkpointer, all, state);
   if (round > 0) {
@@ -249,9 +254,10 @@ int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpo
     input_error("the run was interrupted with {} pictures, and now there are {}; start over with --restart",
                 thousands(latest->integer("target_pictures")), thousands(pictures));
   if (latest->facts.value("target_digest", nlohmann::json()) != digest)
-    input_error("the names or sizes of the pictures of {} have changed since the run was interrupted; start over with "
-                "--restart",
-                options_.target);
+    input_error(
+        "the names or sizes of the pictures of {} have changed since the run was interrupted; start over with "
+        "--restart",
+        options_.target);
   constexpr int64_t kMostRounds = 1'000'000;
   const int64_t round = latest->integer("round", 1, kMostRounds);
   try {

@@ -25,9 +25,12 @@ namespace tributary {
 struct AdaptationRunOptions {
   std::vector<std::string> sources;  // model files
   std::string target;                // unlabelled pictures
+  PictureArray target_array;         // the same in memory; `target` is then its name
   std::string folder;                // of the run
   std::string test;                  // labelled pictures to report the accuracy on; may be empty
-  std::string oracle_labels;         // labels of the target pictures (match_labels.h), for the method's oracle; may be empty
+  PictureArray test_array;           // the same in memory; `test` is then its name
+  std::vector<int64_t> test_labels;  // of `test_array`
+  std::string oracle_labels;  // labels of the target pictures (match_labels.h), for the method's oracle; may be empty
   MethodEntry method;
   MethodOptions method_options;
   int64_t batch = 64;  // pictures per batch before micro-batches are tried

@@ -59,6 +59,7 @@ DistillationRun::DistillationRun(DistillationRunOptions options, Configuration c
       listener_(listener),
       model_file_(model_path(options_.model)) {
   config_.text = fmt::format("model = {}\n{}", toml_text(options_.model), config_.text);
+  options_.checkpoints.notice = [this](const std::string& message) { listener_.on_warning(message); };
 }
 
 std::optional<DistillationRunResult> DistillationRun::run() {

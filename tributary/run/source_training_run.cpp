@@ -53,7 +53,9 @@ std::string training_memory_file(const std::string& model) {
 
 SourceTrainingRun::SourceTrainingRun(SourceTrainingRunOptions options, Configuration config,
                                      DistributedSession& session, RunListener& listener)
-    : options_(std::move(options)), config_(std::move(config)), session_(session), listener_(listener) {}
+    : options_(std::move(options)), config_(std::move(config)), session_(session), listener_(listener) {
+  options_.checkpoints.notice = [this](const std::string& message) { listener_.on_warning(message); };
+}
 
 ModelInfo SourceTrainingRun::network(const std::optional<WeightFile>& weights, std::string& notice) const {
   std::string name = weights ? weights->info.architecture : options_.import.architecture;

@@ -20,7 +20,7 @@ DeviceImages::DeviceImages(std::shared_ptr<const ImageSet> images, torch::Device
   const int64_t bytes = images_->size() * images_->picture_bytes();
   const int64_t budget = images_->gpu_bytes >= 0 ? images_->gpu_bytes : free_memory(device) / 2;
   if (images_->in_memory() && (device.is_cpu() || bytes <= budget)) {
-    auto* memory = const_cast<uint8_t*>(images_->pixels.data());  // only read
+    auto* memory = const_cast<uint8_t*>(images_->data());  // only read
     pixels_ = torch::from_blob(memory, {images_->size(), images_->height, images_->width, 3}, torch::kUInt8).to(device);
   }
   feature_bytes_ = feature_budget(images_->feature_bytes, device);

@@ -89,6 +89,10 @@ onColours(() => {
  * @param {HTMLElement} legend
  */
 function drawChart(spec, canvas, legend) {
+  if (!ChartJs) {
+    canvas.replaceWith(element('p', {}, 'No chart: the program was built without Chart.js.'));
+    return;
+  }
   const key = `hidden:${spec.id}`;
   const hidden = new Set(chosen(key, /** @type {string[]} */ ([])));
   const [valueAxis, categoryAxis] = spec.horizontal ? ['x', 'y'] : ['y', 'x'];

@@ -1,0 +1,62 @@
+"""Options as keywords: their names, help texts, and values as the option table reads them."""
+import inspect
+import os
+
+from ._errors import InputError
+from ._load import _core
+
+ADAPTATION = {option["key"]: option for option in _core.adaptation_options()}
+MODEL = {option["key"]: option for option in _core.model_options()}
+
+
+def text_of(value):
+    """One value as the text of a flag."""
+    if isinstance(value, bool) or type(value).__name__ == "bool_":
+        return "true" if value else "false"
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    if isinstance(value, (tuple, list)):
+        return ",".join(text_of(item) for item in value)
+    return repr(value.item() if hasattr(value, "item") else value)
+
+
+def settings_of(options, known, where):
+    """(key, texts) for every option that is not None. Raises InputError for unknown names."""
+    settings = []
+    for key, value in options.items():
+        if value is None:
+            continue
+        if key not in known:
+            near = _near(key, known)
+            raise InputError(f"{where}: there is no option '{key}'{near}")
+        many = known[key]["kind"] == "list" and isinstance(value, (tuple, list))
+        settings.append((key, [text_of(item) for item in value] if many else [text_of(value)]))
+    return settings
+
+
+def _near(key, known):
+    import difflib
+    found = difflib.get_close_matches(key, known, 1)
+    return f"; did you mean {found[0]}?" if found else "; see help(tributary.adapt) for those there are"
+
+
+def help_text(known):
+    """One line per option, for docstrings."""
+    lines = []
+    for option in known.values():
+        default = f", default {option['default']}" if option["default"] else ""
+        only = f" (method {option['method']})" if option["method"] else ""
+        lines.append(f"    {option['key']}: {option['help']}{only}; {option['allowed']}{default}")
+    return "\n".join(lines)
+
+
+def with_keywords(function, known):
+    """Gives `function`, which ends in **options, a signature with every option, and their help as documentation."""
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    names = {p.name for p in own}
+    more = [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None) for key in known if key not in names]
+    function.__signature__ = signature.replace(parameters=own + more)
+    if function.__doc__:
+        function.__doc__ += "\nOptions (None: the default):\n" + help_text(known) + "\n"
+    return function

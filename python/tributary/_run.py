@@ -1,0 +1,292 @@
+"""Models, runs, and `adapt`."""
+import html
+import json
+import os
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+
+import numpy
+import torch
+
+from . import _inputs
+from ._load import _core
+from ._options import ADAPTATION, MODEL, settings_of, with_keywords
+from ._progress import Progress
+
+
+class Predictions:
+    """The predictions for n pictures. As an array they are the labels.
+
+    labels: int64 [n], indices of the model's classes
+    probabilities: float32 [n, classes], of the mixture
+    logits: float32 [sources, n, classes]
+    names: the pictures; skipped: (picture, reason) of those that could not be read
+    classes: the class name of every picture
+
+    Labels, probabilities and logits are tensors if the pictures were one, else NumPy arrays.
+    """
+
+    def __init__(self, made, classes, as_tensors):
+        convert = torch.from_numpy if as_tensors else lambda array: array
+        self.labels = convert(made["labels"])
+        self.probabilities = convert(made["probabilities"])
+        self.logits = convert(made["logits"])
+        self.names = made["names"]
+        self.skipped = made["skipped"]
+        self.classes = [classes[label] for label in made["labels"]]
+
+    def __len__(self):
+        return len(self.names)
+
+    def __array__(self, dtype=None, copy=None):
+        return numpy.asarray(self.labels, dtype=dtype)
+
+    def __repr__(self):
+        return f"<predictions for {len(self)} pictures>"
+
+
+class Model:
+    """A model: a run folder, a mixture file or a source; several sources are a plain ensemble."""
+
+    def __init__(self, path, **options):
+        single = isinstance(path, (str, os.PathLike, torch.nn.Module))
+        with tempfile.TemporaryDirectory(prefix="tributary-") as folder:
+            sources = _inputs.sources([path] if single else path, folder)
+            settings = settings_of(_inputs.with_class_file(options, folder), MODEL, "Model")
+            self._core = _core.Model(sources, settings, _inputs.in_main_thread())
+
+    @classmethod
+    def _of(cls, core):
+        model = cls.__new__(cls)
+        model._core = core
+        return model
+
+    @property
+    def classes(self):
+        """The names of the classes, in the order of the probabilities."""
+        return self._core.classes
+
+    @property
+    def sources(self):
+        """The names of the sources."""
+        return self._core.sources
+
+    @property
+    def size(self):
+        """Pixels per side that the networks see: the centre crop of pictures with `resize` pixels per side."""
+        return self._core.size
+
+    @property
+    def resize(self):
+        """Pixels per side of the pictures before the centre crop."""
+        return self._core.resize
+
+    def predict(self, pictures):
+        """Predictions for a path, an array or a tensor of pictures."""
+        made = self._core.predict(_inputs.pictures(pictures), _inputs.in_main_thread())
+        return Predictions(made, self.classes, isinstance(pictures, torch.Tensor))
+
+    def evaluate(self, pictures, labels=None):
+        """Accuracy (0..1) on labelled pictures: class folders, a labelled list, ... or an array and its labels.
+
+        Returns a dictionary: pictures, accuracy, source_accuracies, class_accuracies, confusion, skipped.
+        """
+        return self._core.evaluate(_inputs.pictures(pictures, labels), _inputs.in_main_thread())
+
+    def export_onnx(self, path):
+        """Writes an ONNX file: pixels in, probabilities out."""
+        self._core.export("onnx", _inputs.path_of(path, "path"))
+
+    def export_torchscript(self, path):
+        """Writes a TorchScript file, for torch.jit.load."""
+        self._core.export("torchscript", _inputs.path_of(path, "path"))
+
+    def export_safetensors(self, path):
+        """Writes a model file in Tributary's own format."""
+        self._core.export("safetensors", _inputs.path_of(path, "path"))
+
+    def export_state_dict(self, path):
+        """Writes a state dictionary, for torch.load; a single source gets torchvision's names."""
+        self._core.export("state_dict", _inputs.path_of(path, "path"))
+
+    def export_card(self, path):
+        """Writes a JSON file with the preprocessing and the classes."""
+        self._core.export("card", _inputs.path_of(path, "path"))
+
+    def torch_module(self):
+        """The model as a torch.nn.Module: uint8 [n, size, size, 3] to probabilities [n, classes].
+
+        Its parameters can be trained further. BatchNorm keeps its running statistics.
+        """
+        with tempfile.TemporaryDirectory(prefix="tributary-") as folder:
+            path = os.path.join(folder, "module.pt")
+            self.export_torchscript(path)
+            module = torch.jit.load(path)
+        for parameter in module.parameters():
+            parameter.requires_grad_(True)
+        return module
+
+
+class Run:
+    """A finished adaptation and its folder."""
+
+    _FILES = ("config.toml", "metrics.jsonl", "model.safetensors", "predictions.csv", "summary.json", "DONE")
+
+    def __init__(self, folder, **options):
+        self._open(_inputs.path_of(folder, "folder"), settings_of(options, MODEL, "Run"))
+
+    def _open(self, folder, settings, target=None):
+        self._settings = settings
+        self._core = _core.Run(folder, settings)
+        self._target = target
+
+    @property
+    def folder(self):
+        """The run's folder; a temporary one is removed with the run."""
+        return Path(self._core.folder)
+
+    @property
+    def summary(self):
+        """The contents of summary.json."""
+        return json.loads(self._core.summary)
+
+    @property
+    def weights(self):
+        """The trust in every source, by its name; they sum to one."""
+        return {source["name"]: source["weight"] for source in self.summary["sources"]}
+
+    @property
+    def rounds(self):
+        """One dictionary per round, round 0 first, as in metrics.jsonl; with "accuracy" (0..1) if labels were given."""
+        rounds = [json.loads(line) for line in self._core.rounds]
+        for round_, accuracy in zip(rounds, self.summary.get("accuracy", {}).get("rounds", [])):
+            round_["accuracy"] = accuracy / 100
+        return rounds
+
+    @property
+    def model(self):
+        """The adapted mixture."""
+        return Model._of(self._core.model)
+
+    @property
+    def classes(self):
+        """The names of the classes, in the order of the probabilities."""
+        return self.model.classes
+
+    def predict(self, pictures):
+        """Predictions for a path, an array or a tensor of pictures."""
+        return self.model.predict(pictures)
+
+    def evaluate(self, pictures, labels=None):
+        """As Model.evaluate."""
+        return self.model.evaluate(pictures, labels)
+
+    def report(self, path):
+        """Writes the report of the run as one HTML page, with thumbnails if the run adapted to an array."""
+        self._core.report(_inputs.path_of(path, "path"), self._target, _inputs.in_main_thread())
+
+    def export_onnx(self, path):
+        """As Model.export_onnx."""
+        self.model.export_onnx(path)
+
+    def export_torchscript(self, path):
+        """As Model.export_torchscript."""
+        self.model.export_torchscript(path)
+
+    def export_safetensors(self, path):
+        """As Model.export_safetensors."""
+        self.model.export_safetensors(path)
+
+    def export_state_dict(self, path):
+        """As Model.export_state_dict."""
+        self.model.export_state_dict(path)
+
+    def export_card(self, path):
+        """As Model.export_card."""
+        self.model.export_card(path)
+
+    def torch_module(self):
+        """As Model.torch_module."""
+        return self.model.torch_module()
+
+    def __repr__(self):
+        summary = self.summary
+        return f"<run of {summary['method']}, {summary['rounds']} rounds, in {self.folder}>"
+
+    def _repr_html_(self):
+        summary = self.summary
+        rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{100 * weight:.1f} %</td></tr>"
+                       for name, weight in self.weights.items())
+        accuracy = summary.get("accuracy", {}).get("last")
+        end = "" if accuracy is None else f", accuracy {accuracy:.1f} %"
+        return (f"<p><b>{html.escape(summary['method'])}</b>: {summary['pictures']} pictures, "
+                f"{summary['rounds']} rounds{end}</p><table><tr><th>source</th><th>weight</th></tr>{rows}</table>")
+
+    def __getstate__(self):
+        files = {name: (self.folder / name).read_bytes() for name in self._FILES if (self.folder / name).exists()}
+        return {"files": files, "settings": self._settings}
+
+    def __setstate__(self, state):
+        folder = _temporary(self)
+        for name, content in state["files"].items():
+            Path(folder, name).write_bytes(content)
+        self._open(folder, state["settings"])
+
+
+def _temporary(owner):
+    """A folder that lives as long as `owner`."""
+    folder = tempfile.mkdtemp(prefix="tributary-")
+    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def adapt(sources, target, *, run=None, test=None, progress=None, **options):
+    """Adapts several source models together to unlabelled pictures and returns the Run.
+
+    sources: a list of model files, PyTorch weights or torch.nn.Modules. FILE:classes=LIST,name=WARD sets options of one.
+    target: a folder, a list file, shards, ... or uint8 [n, height, width, 3] as an array or a tensor.
+    run: the folder of the run. Called again with it, an interrupted run resumes and a finished one is returned. By
+        default a temporary folder, which is removed with the Run; it has no report.html, but Run.report writes one.
+    test: labelled pictures of the target domain, a path or (array, labels), only to show the accuracy of every round.
+    progress: False for none, True for a bar, or a function of a dictionary (kind, round, rounds, share, ...). By
+        default a bar in notebooks and terminals.
+    """
+    made = Run.__new__(Run)
+    if run is None:
+        folder = os.path.join(_temporary(made), "run")
+        options = {"report": False, **options}
+    else:
+        folder = _inputs.path_of(run, "run")
+    beside = folder.rstrip("/") + ".sources"
+    texts = _inputs.sources(sources, beside)
+    options = _inputs.with_class_file(options, beside)
+    if isinstance(test, tuple):
+        test = _inputs.pictures(*test)
+    elif test is not None:
+        test = _inputs.pictures(test)
+    pictures = _inputs.pictures(target)
+    settings = settings_of(options, ADAPTATION, "adapt")
+    shown = Progress(progress)
+    try:
+        core = _core.adapt(texts, pictures, folder, settings, test, shown, _inputs.in_main_thread())
+    finally:
+        shown.close()
+    model_settings = [setting for setting in settings if setting[0] in ("device", "threads", "trust")]
+    if ":trust=true" in " ".join(texts):
+        model_settings = [s for s in model_settings if s[0] != "trust"] + [("trust", ["true"])]
+    made._open(core.folder, model_settings, None if isinstance(target, (str, os.PathLike)) else pictures)
+    return made
+
+
+with_keywords(adapt, {key: option for key, option in ADAPTATION.items() if key != "test"})
+with_keywords(Model.__init__, MODEL)
+
+
+def digits(domain, count, seed=0):
+    """Drawn digits of 32x32 pixels for examples: (uint8 [count, 32, 32, 3], labels int64 [count]).
+
+    domain: handwriting, postal, textured, signs or street
+    """
+    return _core.digits(domain, count, seed)

@@ -1,0 +1,76 @@
+"""The wheel in a fresh virtual environment beside the system's PyTorch, and the lines of README.md and docs/python.md."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ["TRIBUTARY_BUILD"])
+sys.path[:0] = [str(BUILD / "python"), str(ROOT / "tests/python")]
+
+import torch  # noqa: E402
+from PIL import Image  # noqa: E402
+
+import tributary  # noqa: E402
+from fixtures import INPUT, program, trained_net  # noqa: E402
+
+
+def code_of(page):
+    """The Python blocks of a page, in order, as one script."""
+    return "\n".join(re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S))
+
+
+def setUpModule():
+    global FOLDER, PYTHON, ENVIRONMENT
+    FOLDER = tempfile.TemporaryDirectory()
+    folder = Path(FOLDER.name)
+    subprocess.check_call([sys.executable, "-m", "venv", "--system-site-packages", "--without-pip", folder / "venv"])
+    PYTHON = folder / "venv/bin/python3"
+    ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run([PYTHON, "-m", "pip", "install", "--no-build-isolation", "--no-index", "--no-cache-dir",
+                           "--disable-pip-version-check", ROOT],
+                          capture_output=True, text=True, env={**ENVIRONMENT, "TRIBUTARY_BUILD": str(BUILD)})
+    if done.returncode != 0:
+        raise AssertionError(done.stdout + done.stderr)
+    # What the pages name: a.pth, b.safetensors, photos/, labelled/.
+    pixels, labels = tributary.digits("signs", 40, seed=1)
+    for number, (picture, label) in enumerate(zip(pixels, labels)):
+        for path in (folder / f"photos/{number:02}.png", folder / f"labelled/{label}/{number:02}.png"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(picture).save(path)
+    program("data", "make", "digits", folder / "digits", "--pictures", 60)
+    for name, domain in (("a", "street"), ("b", "handwriting")):
+        program("train", "--data", folder / f"digits/{domain}/train-images.idx", "--architecture", "lenet", "--epochs", 1,
+                "--out", folder / f"{name}.safetensors")
+    tributary.Model(folder / "a.safetensors").export_state_dict(folder / "a.pth")
+
+
+class Wheel(unittest.TestCase):
+    def run_code(self, code, *arguments):
+        done = subprocess.run([PYTHON, *arguments, "-c", code], cwd=FOLDER.name, capture_output=True, text=True,
+                              env=ENVIRONMENT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_is_the_installed_one(self):
+        where = self.run_code("import tributary; print(tributary.__file__)").strip()
+        self.assertTrue(where.startswith(str(Path(FOLDER.name).resolve() / "venv")), where)
+        files = {path.name for path in Path(where).parent.iterdir()}
+        self.assertLessEqual({"__init__.pyi", "py.typed"}, files)
+
+    def test_requires_the_torch_that_it_was_built_with(self):
+        text = self.run_code("import importlib.metadata as m; print(m.requires('tributary'), m.version('torch'))")
+        self.assertIn("torch==" + text.split("] ")[1].strip(), text.replace(" ", "").replace("(", "").replace(")", ""))
+
+    def test_the_lines_of_the_readme(self):
+        self.run_code(code_of("README.md"))
+
+    def test_the_lines_of_the_page(self):
+        self.run_code(code_of("docs/python.md"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+"""The contract of scikit-learn's estimators."""
+import inspect
+import pickle
+import unittest
+import warnings
+
+import numpy
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+
+import tributary
+from fixtures import SHORT, Fixture
+
+
+def setUpModule():
+    global DATA, FITTED
+    warnings.simplefilter("ignore", UserWarning)
+    DATA = Fixture()
+    FITTED = tributary.MultiSourceAdapter(DATA.sources, **SHORT).fit(DATA.pixels)
+
+
+class Contract(unittest.TestCase):
+    def test_init_sets_nothing_but_parameters(self):
+        estimator = tributary.MultiSourceAdapter(DATA.sources, rounds=3)
+        self.assertEqual(vars(estimator), estimator.get_params())
+        self.assertIs(estimator.sources, DATA.sources)
+        self.assertEqual(set(inspect.signature(tributary.MultiSourceAdapter).parameters), set(vars(estimator)))
+
+    def test_get_and_set_parameters(self):
+        estimator = tributary.MultiSourceAdapter()
+        self.assertIs(estimator.set_params(rounds=4, method="selective"), estimator)
+        self.assertEqual((estimator.get_params()["rounds"], estimator.method), (4, "selective"))
+        self.assertEqual(repr(estimator), "MultiSourceAdapter(method='selective', rounds=4)")
+        with self.assertRaises(ValueError):
+            estimator.set_params(roundz=4)
+        with self.assertRaises(TypeError):
+            tributary.MultiSourceAdapter(roundz=4)
+
+    def test_clone(self):
+        copy = clone(FITTED)
+        self.assertEqual(copy.get_params(), FITTED.get_params())
+        self.assertFalse(hasattr(copy, "run_"))
+
+    def test_not_fitted(self):
+        for method, arguments in (("predict", 1), ("predict_proba", 1), ("score", 2)):
+            with self.assertRaises(NotFittedError):
+                getattr(clone(FITTED), method)(*[DATA.pixels, DATA.labels][:arguments])
+
+    def test_fit_ignores_labels_and_returns_itself(self):
+        estimator = clone(FITTED)
+        self.assertIs(estimator.fit(DATA.pixels, DATA.labels), estimator)
+        self.assertTrue((estimator.predict_proba(DATA.pixels) == FITTED.predict_proba(DATA.pixels)).all())
+
+    def test_predictions_are_classes(self):
+        probabilities = FITTED.predict_proba(DATA.pixels)
+        self.assertEqual(probabilities.shape, (100, 10))
+        numpy.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
+        predicted = FITTED.predict(DATA.pixels)
+        self.assertTrue((predicted == FITTED.classes_[probabilities.argmax(1)]).all())
+        self.assertAlmostEqual(FITTED.score(DATA.pixels, DATA.labels), (predicted == DATA.labels).mean())
+
+    def test_pickle(self):
+        again = pickle.loads(pickle.dumps(FITTED))
+        self.assertTrue((again.predict(DATA.pixels) == FITTED.predict(DATA.pixels)).all())
+        self.assertEqual(again.get_params(), FITTED.get_params())
+
+    def test_grid_search_over_rounds(self):
+        search = GridSearchCV(clone(FITTED), {"rounds": [1, 2]}, cv=2)
+        search.fit(DATA.pixels, DATA.labels)
+        self.assertIn(search.best_params_["rounds"], (1, 2))
+        self.assertEqual(len(search.best_estimator_.run_.rounds), search.best_params_["rounds"] + 1)
+        self.assertTrue(numpy.isfinite(search.cv_results_["mean_test_score"]).all())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,301 @@
+"""The Python module: results, memory, errors, interrupts, stubs."""
+import contextlib
+import inspect
+import io
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+from pathlib import Path
+
+import numpy
+import torch
+
+import tributary
+from fixtures import INPUT, PROGRAM, SHORT, Fixture, Net, program, trained_net
+
+
+def setUpModule():
+    global DATA, NETS, RUN
+    warnings.simplefilter("ignore", UserWarning)
+    DATA = Fixture()
+    NETS = [trained_net("handwriting"), trained_net("street")]
+    RUN = tributary.adapt(DATA.sources, DATA.pixels, test=(DATA.pixels, DATA.labels), **SHORT)
+
+
+class Results(unittest.TestCase):
+    def test_same_bytes_as_the_program(self):
+        run = DATA.path / "python"
+        tributary.adapt(DATA.sources, DATA.target, run=run, seed=3, report=False, **SHORT)
+        program("adapt", "--source", *DATA.sources, "--target", DATA.target, "--run", DATA.path / "program", "--seed", 3,
+                "--no-report", "--rounds", 1, "--inner-epochs", 1, "--threads", 1, "--device", "cpu", "--json")
+        for name in ("model.safetensors", "predictions.csv", "config.toml"):
+            self.assertEqual((run / name).read_bytes(), (DATA.path / "program" / name).read_bytes(), name)
+        array = tributary.adapt(DATA.sources, idx_pixels(DATA.target), seed=3, **SHORT)
+        self.assertEqual((array.folder / "model.safetensors").read_bytes(), (run / "model.safetensors").read_bytes())
+
+    def test_a_finished_run_is_opened_again(self):
+        folder = DATA.path / "again"
+        first = tributary.adapt(DATA.sources, DATA.pixels, run=folder, report=False, **SHORT)
+        before = (folder / "model.safetensors").stat().st_mtime_ns
+        tributary.adapt(DATA.sources, DATA.pixels, run=folder, report=False, **SHORT)
+        self.assertEqual((folder / "model.safetensors").stat().st_mtime_ns, before)
+        self.assertEqual(tributary.Run(folder).weights, first.weights)
+        with self.assertRaisesRegex(ValueError, "holds another run|other options|differ"):
+            tributary.adapt(DATA.sources, DATA.pixels[::-1], run=folder, report=False, **SHORT)
+
+    def test_weights_rounds_and_summary(self):
+        self.assertEqual(list(RUN.weights), ["handwriting", "street"])
+        self.assertAlmostEqual(sum(RUN.weights.values()), 1, 4)
+        self.assertEqual([round_["round"] for round_ in RUN.rounds], [0, 1])
+        self.assertAlmostEqual(RUN.rounds[-1]["accuracy"], RUN.evaluate(DATA.pixels, DATA.labels)["accuracy"], 6)
+        self.assertIn("<td>street</td>", RUN._repr_html_())
+        self.assertIn("selective", repr(RUN))
+
+    def test_predictions_in_the_kind_of_the_input(self):
+        arrays, tensors = RUN.predict(DATA.pixels), RUN.predict(torch.from_numpy(DATA.pixels))
+        self.assertIsInstance(arrays.probabilities, numpy.ndarray)
+        self.assertIsInstance(tensors.probabilities, torch.Tensor)
+        self.assertTrue((arrays.probabilities == tensors.probabilities.numpy()).all())
+        self.assertEqual(arrays.probabilities.shape, (100, 10))
+        self.assertEqual(arrays.classes, [str(label) for label in numpy.asarray(arrays)])
+        self.assertEqual(len(RUN.predict(DATA.target)), 100)
+
+    def test_exports_and_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = Path(folder)
+            for kind in ("onnx", "torchscript", "safetensors", "state_dict", "card"):
+                getattr(RUN, "export_" + kind)(folder / kind)
+                self.assertGreater((folder / kind).stat().st_size, 100)
+            again = tributary.Model(folder / "safetensors")
+            self.assertTrue((again.predict(DATA.pixels).labels == RUN.predict(DATA.pixels).labels).all())
+            RUN.report(folder / "report.html")
+            self.assertIn("<html", (folder / "report.html").read_text(encoding="utf-8"))
+
+    def test_torch_module_equals_the_program_and_can_be_trained(self):
+        with tempfile.TemporaryDirectory() as folder:
+            RUN.export_safetensors(Path(folder) / "m.safetensors")
+            lines = program("predict", Path(folder) / "m.safetensors", "--data", DATA.target, "--json").splitlines()
+        confidence = [json.loads(line)["confidence"] for line in lines]
+        module = RUN.torch_module()
+        self.assertIsInstance(module, torch.nn.Module)
+        x = torch.from_numpy(idx_pixels(DATA.target).copy())
+        with torch.no_grad():
+            probabilities = module(x)
+        self.assertLess(numpy.abs(probabilities.max(1).values.numpy() - confidence).max(), 1e-5)
+        self.assertLess(numpy.abs(probabilities.numpy() - RUN.predict(x).probabilities.numpy()).max(), 1e-5)
+        # One epoch on the labels of the target.
+        x, y = torch.from_numpy(DATA.pixels), torch.from_numpy(DATA.labels)
+        optimiser = torch.optim.SGD(module.parameters(), 1e-3)
+        losses = []
+        for rows in [None, *torch.arange(100).view(5, 20), None]:
+            batch = slice(None) if rows is None else rows
+            loss = torch.nn.functional.nll_loss(module(x[batch]).clamp_min(1e-9).log(), y[batch])
+            if rows is None:
+                losses.append(loss.item())
+            else:
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+        self.assertLess(losses[1], losses[0])
+
+    def test_modules_are_sources(self):
+        run = tributary.adapt(NETS, DATA.pixels, **INPUT, **SHORT)
+        self.assertEqual(list(run.weights), ["net0", "net1"])
+        mixed = tributary.adapt([NETS[0], DATA.sources[1]], DATA.pixels, **INPUT, **SHORT)
+        self.assertEqual(mixed.predict(DATA.pixels).logits.shape, (2, 100, 10))
+
+    def test_runs_can_be_pickled(self):
+        again = pickle.loads(pickle.dumps(RUN))
+        self.assertNotEqual(again.folder, RUN.folder)
+        self.assertTrue((again.predict(DATA.pixels).probabilities == RUN.predict(DATA.pixels).probabilities).all())
+
+    def test_temporary_folders_are_removed(self):
+        run = tributary.adapt(DATA.sources, DATA.pixels, method="source-ens", device="cpu", threads=1, progress=False)
+        folder = run.folder
+        self.assertTrue(folder.exists())
+        del run
+        self.assertFalse(folder.exists())
+
+    def test_settings_of_torch_are_left_alone(self):
+        torch.set_num_threads(2)
+        torch.manual_seed(5)
+        before = torch.random.get_rng_state()
+        tributary.adapt(NETS, DATA.pixels, **INPUT, **SHORT)
+        self.assertEqual(torch.get_num_threads(), 2)
+        self.assertTrue(torch.equal(torch.random.get_rng_state(), before))
+
+
+class Keywords(unittest.TestCase):
+    def test_every_option_is_a_keyword_with_help(self):
+        keywords = inspect.signature(tributary.adapt).parameters
+        for key in ("rounds", "method", "seed", "save_every", "aad_alpha", "mean"):
+            self.assertIn(key, keywords)
+            self.assertIn(f"    {key}: ", tributary.adapt.__doc__)
+        self.assertNotIn("processes", keywords)
+        self.assertNotIn("--", tributary.adapt.__doc__)
+
+    def test_progress_calls_a_function(self):
+        events = []
+        tributary.adapt(DATA.sources, DATA.pixels, **{**SHORT, "progress": events.append})
+        self.assertEqual([e["round"] for e in events if e["kind"] == "round"], [0, 1])
+        shares = [e["share"] for e in events if "share" in e]
+        self.assertEqual(shares, sorted(shares))
+        self.assertEqual(shares[-1], 1)
+
+    def test_progress_true_shows_a_bar(self):
+        text = io.StringIO()
+        with contextlib.redirect_stderr(text):
+            tributary.adapt(DATA.sources, DATA.pixels, **{**SHORT, "progress": True})
+        self.assertIn("] 100 %  round 1 of 1", text.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()) as quiet:
+            tributary.adapt(DATA.sources, DATA.pixels, **{**SHORT, "progress": None})  # nobody watches
+        self.assertEqual(quiet.getvalue(), "")
+
+    def test_an_exception_of_the_function_ends_the_run(self):
+        def fail(event):
+            raise ZeroDivisionError("mine")
+        with self.assertRaisesRegex(ZeroDivisionError, "mine"):
+            tributary.adapt(DATA.sources, DATA.pixels, **{**SHORT, "progress": fail})
+
+    def test_stubs_satisfy_mypy(self):
+        package = Path(tributary.__file__).parent
+        with tempfile.TemporaryDirectory() as folder:
+            good, bad = Path(folder) / "good.py", Path(folder) / "bad.py"
+            good.write_text("import tributary\nrun = tributary.adapt(['a.pth'], 'photos', rounds=3, device='cpu')\n"
+                            "x: float = run.weights['a']\nprint(tributary.MultiSourceAdapter(rounds=2).fit('p').run_)\n")
+            bad.write_text("import tributary\ntributary.adapt(['a.pth'], 'photos', rounds='3', roundz=1)\n")
+            check = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--follow-imports=skip",
+                     "--cache-dir", folder, str(package / "__init__.pyi")]  # without torch, which takes minutes
+            environment = {**os.environ, "MYPYPATH": str(package.parent)}
+            accepted = subprocess.run([*check, str(good)], capture_output=True, text=True,
+                                      env=environment)
+            self.assertEqual(accepted.returncode, 0, accepted.stdout)
+            refused = subprocess.run([*check, str(bad)], capture_output=True, text=True, env=environment)
+            self.assertIn("roundz", refused.stdout)
+            self.assertIn('"rounds"', refused.stdout)
+
+
+class BadInput(unittest.TestCase):
+    def refused(self, kind, text, call, *arguments, **keywords):
+        with self.assertRaises(kind) as caught:
+            call(*arguments, **keywords)
+        self.assertIsInstance(caught.exception, tributary.Error)
+        self.assertRegex(str(caught.exception), text)
+        self.assertNotIn("--", str(caught.exception))
+
+    def test_arrays(self):
+        for array, text in ((DATA.pixels.astype("float32"), "uint8 .* float32"), (DATA.pixels[..., 0], r"\[100, 32, 32\]"),
+                            (DATA.pixels[:0], "none of them 0"), (DATA.pixels[:1], "at least 2"),
+                            (DATA.pixels.transpose(0, 3, 1, 2), "uint8"), ([[1]], "path or a uint8 array"),
+                            (None, "path or a uint8 array"), (numpy.array(["x"], dtype=object), "uint8")):
+            self.refused(ValueError, text, tributary.adapt, DATA.sources, array, **SHORT)
+
+    def test_paths(self):
+        empty = DATA.path / "empty"
+        empty.mkdir(exist_ok=True)
+        self.refused(FileNotFoundError, "no pictures", tributary.adapt, DATA.sources, empty, **SHORT)
+        self.refused(FileNotFoundError, "does not exist", tributary.adapt, DATA.sources, "/nowhere/at/all", **SHORT)
+        self.refused(FileNotFoundError, "no such file", tributary.adapt, ["/no.pth"], DATA.pixels, **SHORT)
+        self.refused(ValueError, "DONE|finished|run", tributary.Run, DATA.path)
+
+    def test_the_sentences_of_the_program(self):
+        done = subprocess.run([PROGRAM, "adapt", "--source", *DATA.sources, "--target", "/nowhere/at/all"],
+                              capture_output=True, text=True)
+        with self.assertRaises(tributary.Error) as caught:
+            tributary.adapt(DATA.sources, "/nowhere/at/all")
+        self.assertEqual(done.stderr.strip(), f"tributary adapt: {caught.exception}")
+
+    def test_sources(self):
+        self.refused(ValueError, "no source models", tributary.adapt, [], DATA.pixels)
+        self.refused(ValueError, r"put it into \[ \]", tributary.adapt, "a.pth", DATA.pixels)
+        self.refused(ValueError, "must be a path", tributary.adapt, [3], DATA.pixels)
+
+        class Unscriptable(Net):
+            def forward(self, x):
+                return [eval("x"), *x][0]
+        self.refused(ValueError, "source 0, a Unscriptable, cannot be scripted", tributary.adapt, [Unscriptable()],
+                     DATA.pixels)
+        self.refused(ValueError, "nor a last linear layer", tributary.adapt, [torch.nn.ReLU()], DATA.pixels)
+
+    def test_options(self):
+        self.refused(ValueError, "did you mean rounds", tributary.adapt, DATA.sources, DATA.pixels, roundz=1)
+        self.refused(ValueError, "rounds -1: not allowed", tributary.adapt, DATA.sources, DATA.pixels, rounds=-1)
+        self.refused(ValueError, "choose one of", tributary.adapt, DATA.sources, DATA.pixels, method="none")
+        self.refused(ValueError, "3 labels for 100", RUN.evaluate, DATA.pixels, [1, 2, 3])
+        self.refused(ValueError, "class indices", RUN.evaluate, DATA.pixels, DATA.labels / 2)
+
+    def test_another_torch(self):
+        from tributary import _load
+        with self.assertRaisesRegex(ImportError, "built with PyTorch .*, and PyTorch 0.4 is installed"):
+            _load.require_torch("0.4")
+
+
+class Interrupts(unittest.TestCase):
+    SCRIPT = """
+import os, signal, sys, threading, time, tributary
+pixels, _ = tributary.digits("signs", 600, seed=2)
+def interrupt(event):
+    if event["kind"] == "step" and event["round"] == 2:
+        os.kill(os.getpid(), signal.SIGINT)
+try:
+    tributary.adapt(sys.argv[1:3], pixels, run=sys.argv[3], rounds=50, threads=1, report=False, progress=interrupt)
+except KeyboardInterrupt as error:
+    print("interrupted:", error)
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+print(tributary.Model(sys.argv[1]).predict(pixels[:3]).labels.shape)
+"""
+
+    def test_ctrl_c_raises_keyboard_interrupt_and_the_run_resumes(self):
+        run = DATA.path / "interrupted"
+        done = subprocess.run([sys.executable, "-c", self.SCRIPT, *DATA.sources, str(run)], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("interrupted: interrupted; run the same command again to resume", done.stdout)
+        self.assertIn("(3,)", done.stdout)  # the interpreter and the module go on
+        self.assertTrue((run / "checkpoint").exists())
+
+    def test_other_threads_run_meanwhile(self):
+        # The lock is free during the call: this thread counts while the other adapts.
+        worker = threading.Thread(target=lambda: tributary.adapt(DATA.sources, DATA.pixels, **SHORT))
+        count = 0
+        worker.start()
+        while worker.is_alive():
+            count += 1
+            time.sleep(0.001)
+        self.assertGreater(count, 20)
+
+
+class Memory(unittest.TestCase):
+    SCRIPT = """
+import resource, numpy, torch, tributary
+pixels = numpy.full((200_000, 32, 32, 3), 7, numpy.uint8)
+net = torch.nn.Sequential(torch.nn.AvgPool2d(16), torch.nn.Flatten(), torch.nn.Linear(12, 10))
+model = tributary.Model(net, size=32, resize=32, threads=1, device="cpu")
+model.predict(pixels[:2000])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+model.predict(pixels)
+print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+"""
+
+    def test_handing_over_600_megabytes_takes_less_than_100(self):
+        done = subprocess.run([sys.executable, "-c", self.SCRIPT], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLess(int(done.stdout), 100e6)
+
+
+def idx_pixels(path):
+    """The pictures of an IDX file as an array."""
+    data = Path(path).read_bytes()
+    shape = [int.from_bytes(data[4 + 4 * i:8 + 4 * i], "big") for i in range(data[3])]
+    return numpy.frombuffer(data, numpy.uint8, offset=4 + 4 * data[3]).reshape(shape)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,56 @@
+#include "tributary/run/adaptation_setup.h"
+
+#include <utility>
+
+namespace tributary {
+
+AdaptationSetup::AdaptationSetup() {
+  common.declare(table);
+  table
+      .texts(
+          "", "source", &options.sources,
+          "source models: model files, PyTorch weights or folders with source_F.pt; FILE:classes=LIST,name=WARD gives "
+          "one its own name or options of imported weights")
+      .metavar("FILE");
+  table
+      .text("", "target", &options.target,
+            "unlabelled pictures: a folder, a list file, tar shards, NAME-images.idx or digits in a .mat file")
+      .metavar("DATA");
+  table.text("", "run", &options.folder, "folder of the run; by default runs/DOMAIN, named after the target")
+      .metavar("FOLDER")
+      .transient();
+  table
+      .text("", "test", &options.test,
+            "labelled pictures of the target domain, only to show the accuracy after every round")
+      .metavar("DATA");
+  table
+      .text("", "oracle_labels", &options.oracle_labels,
+            "labels of the target pictures, for the oracle: it trains on the samples whose pseudo-label is right")
+      .metavar("DATA");
+  choice.declare(table);
+  declare_keep(table, options.keep);
+  tributary::declare(table, options.outputs);
+  tributary::declare(table, options.checkpoints);
+  session.declare(table);
+  data.declare(table);
+  tributary::declare(table, options.import);
+}
+
+void AdaptationSetup::resolve() {
+  common.read_config(table);
+  choice.resolve();
+  if (!options.oracle_labels.empty()) choice.require_oracle();
+}
+
+AdaptationRun AdaptationSetup::prepare(RunListener& listener) {
+  options.device = common.prepare(session);
+  session.join(options.device);
+  options.method = choice.entry();
+  options.method_options = choice.common();
+  options.batch = choice.batch();
+  options.load = data.load_options(common.threads);
+  options.outputs.report.threads = static_cast<int>(common.threads);
+  return AdaptationRun(options, run_configuration(table, common.threads, session), session, listener);
+}
+
+}  // namespace tributary
