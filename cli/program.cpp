@@ -39,7 +39,7 @@ int fail(const cli::Command& command, const std::string& what, int code) {
 
 int run(cli::Command& command) {
   try {
-    require_limits();
+    require_files();
     command.run();
     return 0;
   } catch (const ExitWith& others) {
@@ -116,11 +116,11 @@ int parse_and_run(int argc, char** argv) {
     const CLI::App& command = cli::parsed_command(app);
     const std::string who = command.get_parent() == nullptr ? "" : cli::path_of(command);
     const bool unexpected = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !command.remaining().empty();
-    return complain(
-        who,
-        fmt::format("{}; see: tributary {}{}--help",
-                    unexpected ? cli::unexpected_text(app, command) : first_line(error.what()), who, who.empty() ? "" : " "),
-        kInputError);
+    return complain(who,
+                    fmt::format("{}; see: tributary {}{}--help",
+                                unexpected ? cli::unexpected_text(app, command) : first_line(error.what()), who,
+                                who.empty() ? "" : " "),
+                    kInputError);
   } catch (const InputError& error) {
     return complain("", error.what(), kInputError);
   }

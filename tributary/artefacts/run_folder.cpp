@@ -19,9 +19,10 @@ namespace fs = std::filesystem;
 namespace {
 
 // Every file and folder of a run, but for the curves of TensorBoard.
-constexpr const char* kOwnNames[] = {"config.toml",      "metrics.jsonl", "model.safetensors", "unadapted.safetensors",
-                                     "predictions.csv",  "summary.json",  "history",           "report.html",
-                                     "bound.jsonl",      "checkpoint",    "DONE"};
+constexpr const char* kOwnNames[] = {
+    "config.toml",  "metrics.jsonl", "model.safetensors", "unadapted.safetensors", "predictions.csv",
+    "summary.json", "history",       "report.html",       "bound.jsonl",           "checkpoint",
+    "DONE"};
 
 // The lines of the rounds before `round`, without a truncated last line.
 std::string metrics_before(const std::string& path, int64_t round) {
@@ -68,7 +69,6 @@ void RunFolder::examine() {
 }
 
 void RunFolder::lock() {
-  make_folder(path_);
   lock_ = std::make_unique<FolderLock>(path_);
   examine();  // another process may have finished the run, or started another one, since the folder was examined
   remove_leftovers(path_);
