@@ -34,8 +34,7 @@ FolderLock::FolderLock(const std::string& folder, std::chrono::milliseconds pati
 }
 
 bool FolderLock::holds(const std::string& folder) const {
-  struct stat locked {
-  }, named{};
+  struct stat locked = {}, named = {};
   return ::fstat(descriptor_, &locked) == 0 && ::stat(folder.c_str(), &named) == 0 && locked.st_ino == named.st_ino &&
          locked.st_dev == named.st_dev;
 }
