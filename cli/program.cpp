@@ -45,7 +45,7 @@ int fail(const cli::Command& command, const std::string& what, int code) {
 
 int run(cli::Command& command) {
   try {
-    require_limits();
+    require_files();
     command.run();
     return 0;
   } catch (const ExitWith& others) {

@@ -5,6 +5,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <memory>
+#include <thread>
+
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
 #include "tributary/base/folder_lock.h"
@@ -75,7 +79,22 @@ TEST(FolderLock, IsExclusive) {
     EXPECT_NE(message.find("in use by another process"), std::string::npos) << message;
   }
   const FolderLock third(folder.path(), soon);
-  EXPECT_THROW(FolderLock(folder / "missing", soon), InputError);
+  folder.write("file", "");
+  EXPECT_THROW(FolderLock(folder / "file", soon), InputError);
+}
+
+TEST(FolderLock, IsOfTheFolderThatReplacedARemovedOne) {
+  const test::TempDir folder;
+  const std::string path = folder / "checkpoint";
+  auto first = std::make_unique<FolderLock>(path);
+  std::unique_ptr<FolderLock> second;
+  std::thread waiting([&] { second = std::make_unique<FolderLock>(path, std::chrono::minutes(1)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it holds the first folder open by now
+  std::filesystem::remove(path);
+  first.reset();
+  waiting.join();
+  EXPECT_TRUE(second->holds(path));
+  EXPECT_THROW(FolderLock(path, std::chrono::milliseconds(50)), InputError);
 }
 
 }  // namespace

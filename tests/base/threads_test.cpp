@@ -1,6 +1,7 @@
 #include "tributary/base/threads.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sched.h>
 
 #include <atomic>
@@ -10,6 +11,9 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/support/temp_dir.h"
+#include "tributary/base/error.h"
 
 namespace tributary {
 namespace {
@@ -112,6 +116,18 @@ TEST(HardwareThreads, AreNoMoreThanTheQuota) {
   EXPECT_EQ(cpus_of_quota("max 100000"), 0);
   EXPECT_EQ(cpus_of_quota("-1 100000"), 0) << "version 1 without a limit";
   EXPECT_EQ(cpus_of_quota(""), 0);
+}
+
+TEST(RequireThreads, RefusesMoreThanTheSystemStarts) {
+  EXPECT_NO_THROW(require_threads(4));
+  pthread_attr_t usual, vast;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(pthread_getattr_default_np(&vast), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&vast, size_t{32} << 40), 0);  // the address space holds few of them
+  ASSERT_EQ(pthread_setattr_default_np(&vast), 0);
+  const std::string message = test::message_of<InputError>([] { require_threads(64); });
+  pthread_setattr_default_np(&usual);
+  EXPECT_NE(message.find("--threads 64: only "), std::string::npos) << message;
 }
 
 TEST(HardwareThreads, AreAtLeastOne) {

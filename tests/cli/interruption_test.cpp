@@ -99,9 +99,9 @@ class Interruption : public ::testing::TestWithParam<Job> {
   // starts the program itself, once per job.
   static test::ProcessResult run(const std::string& folder, const std::string& flags = "",
                                  const std::optional<test::SignalPlan>& plan = {}, rlim_t file_limit = RLIM_INFINITY) {
-    const bool forked = !std::getenv("TRIBUTARY_KILLS") && GetParam().name != "Bench";
-    return test::run_watched(folder, GetParam().command + flags, plan, file_limit, forked);
+    return test::run_watched(folder, GetParam().command + flags, plan, file_limit, forked());
   }
+  static bool forked() { return !std::getenv("TRIBUTARY_KILLS") && GetParam().name != "Bench"; }
 
   // Runs the command uninterrupted and returns the number of changes it made to its folder.
   int64_t run_uninterrupted(const std::string& folder) const {
@@ -206,6 +206,48 @@ TEST_P(Interruption, SignalSavesACheckpointAndResumes) {
 
 INSTANTIATE_TEST_SUITE_P(Program, Interruption, ::testing::ValuesIn(kJobs),
                          [](const auto& info) { return info.param.name; });
+
+// Two starts race for one folder: one waits for the other, resumes what a killed one left, and leaves alone what a
+// finished one wrote.
+class RacingInterruption : public Interruption {
+ protected:
+  // Starts the command twice, kills one start after a number of changes by both, and returns whether it was killed.
+  bool race(const std::string& dir, int64_t after) {
+    const std::string other_err = dir + "/other.txt";
+    const pid_t other = test::start_program(dir, GetParam().command, other_err, RLIM_INFINITY, forked());
+    const test::ProcessResult killed = run(dir, "", test::SignalPlan{after, SIGKILL});
+    const int code = test::exit_code_of(other);
+    // A start waits for ten seconds at most.
+    const auto expect_done = [](int exit_code, const std::string& err) {
+      if (exit_code != 0) {
+        EXPECT_THAT(err, HasSubstr("in use by another process"));
+      }
+      return exit_code == 0;
+    };
+    const bool was_killed = killed.code == 128 + SIGKILL;
+    bool done = expect_done(code, test::file_text(other_err));
+    if (!was_killed) done = expect_done(killed.code, killed.err) || done;
+    if (done) expect_whole(dir);
+    return was_killed;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Program, RacingInterruption, ::testing::Values(kJobs[0], kJobs[1], kJobs[4], kJobs[5]),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(RacingInterruption, KilledBesideASecondStartItGivesTheSameResult) {
+  if (GetParam().name == "Bench" && !std::getenv("TRIBUTARY_KILLS"))
+    GTEST_SKIP() << "takes ten seconds: scripts/kill-runs";
+  const std::string dir = new_dir("raced");
+  for (int64_t kills = 0; kills < number_from("TRIBUTARY_KILLS", 1);) {
+    const int64_t after = 1 + below(whole().changes);
+    SCOPED_TRACE("killed after " + std::to_string(after) + " of " + std::to_string(whole().changes) + " changes");
+    if (race(dir, after)) ++kills;
+    if (HasFailure()) return;
+    run_uninterrupted(dir);
+    expect_whole(dir);
+    fs::remove_all(dir + "/out");
+  }
+}
 
 // Tests that need only some of the commands.
 class OneInterruption : public Interruption {};

@@ -8,6 +8,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/device/accelerator.h"
+#include "tributary/distributed/backend.h"
 #include "tributary/launch/address.h"
 
 namespace tributary {
@@ -202,6 +203,27 @@ TEST_P(ProcessGroupTest, CanBeCapturedInACudaGraph) {
     EXPECT_EQ(tensor.sum().item<double>(), 5 * 1000);
     EXPECT_EQ(all.sum().item<double>(), 6 * 1000);
   });
+}
+
+TEST(Store, HidesItsEntriesFromStrangers) {
+  constexpr std::chrono::seconds kTimeout(20);
+  RankInfo first;
+  first.size = 2;
+  first.port = free_port();
+  first.secret = "3f";
+  const auto store = open_store(first, kTimeout);
+  const auto bytes = [](const std::string& text) { return std::vector<uint8_t>(text.begin(), text.end()); };
+  store->set("key", bytes("value"));
+  RankInfo second = first;
+  second.rank = 1;
+  EXPECT_TRUE(connect_store(second, kTimeout)->check({"key"}));
+  for (const char* secret : {"", "40"}) {
+    second.secret = secret;
+    const auto strange = connect_store(second, kTimeout);
+    EXPECT_FALSE(strange->check({"key"})) << secret;
+    strange->set("key", bytes("forged"));
+  }
+  EXPECT_EQ(store->get("key"), bytes("value"));
 }
 
 TEST(DistributedOptions, AreNotPartOfTheRunConfiguration) {

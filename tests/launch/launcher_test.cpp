@@ -12,6 +12,7 @@
 
 #include "tests/support/program.h"
 #include "tributary/base/error.h"
+#include "tributary/launch/rank_info.h"
 
 namespace tributary {
 namespace {
@@ -38,6 +39,22 @@ TEST(Launch, SetsTheEnvironmentOfEveryRank) {
   ASSERT_EQ(launch(shells(2, "echo $MASTER_PORT >>" + (folder / "ports"))), 0);
   const std::string ports = test::file_text(folder / "ports");
   EXPECT_EQ(ports.substr(0, ports.size() / 2), ports.substr(ports.size() / 2));
+}
+
+TEST(Launch, GivesTheRanksOfAJobASecretOfTheirOwn) {
+  const test::TempDir folder;
+  setenv(kJobSecret, "known", 1);  // of a job around this one
+  const auto secrets = [&](const std::string& file) {
+    EXPECT_EQ(launch(shells(2, std::string("echo $") + kJobSecret + " >>" + (folder / file))), 0);
+    return test::file_text(folder / file);
+  };
+  const std::string one = secrets("one"), other = secrets("other");
+  unsetenv(kJobSecret);
+  constexpr size_t kLine = 33;  // 128 bits in hexadecimal
+  ASSERT_EQ(one.size(), 2 * kLine);
+  EXPECT_EQ(one.substr(0, kLine), one.substr(kLine));
+  EXPECT_EQ(one.find_first_not_of("0123456789abcdef\n"), std::string::npos);
+  EXPECT_NE(one, other);
 }
 
 TEST(Launch, KeepsOmpNumThreads) {

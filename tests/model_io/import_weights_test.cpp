@@ -450,8 +450,11 @@ TEST(WeightFile, OptionsOverrideThePreprocessing) {
   apply_preprocessing(options, architecture("resnet50"), info);
   EXPECT_EQ(info.preprocessing, (Preprocessing{64, 64, true}));
   options = {};
+  options.size = 1025;
+  EXPECT_THAT(test::message_of<InputError>([&] { apply_preprocessing(options, architecture("resnet50"), info); }),
+              HasSubstr("resnet50 takes pictures of at most 1024x1024, not 1025x1025"));
   options.size = 4000;
-  apply_preprocessing(options, architecture("resnet50"), info);
+  apply_preprocessing(options, architecture(kTorchScript), info);
   EXPECT_EQ(info.preprocessing, (Preprocessing{4000, 4096}));  // the largest value that model files allow
   apply_preprocessing({}, architecture("resnet50"), info);
   EXPECT_EQ(info.preprocessing, (Preprocessing{224, 256}));

@@ -121,6 +121,13 @@ TEST(ModelFile, RejectsEveryDamagedDescription) {
          meta["model"] = to_json(info);
        },
        "bad: lenet takes pictures of 32x32"},
+      {"a size that takes gigabytes",
+       [](auto&, auto& meta) {
+         ModelInfo info = test::small_info("resnet18");
+         info.preprocessing = {1025, 1025};
+         meta["model"] = to_json(info);
+       },
+       "bad: resnet18 takes pictures of at most 1024x1024, not 1025x1025"},
       {"another class count", [](auto&, auto& meta) { meta["model"] = to_json(test::small_info("lenet", 11)); },
        "another shape"},
       {"tensor missing", [](auto& entries, auto&) { entries.pop_back(); }, "has no tensor"},

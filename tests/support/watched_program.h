@@ -78,28 +78,41 @@ class ChangeCounter {
   std::map<int, std::string> folders_;
 };
 
-// Runs `tributary ARGUMENTS` (shell text) in `folder`, on the CPU, with a limit of `file_limit` bytes per file. In a
-// fork of the test process (forked_program.h) if `forked`.
+// Starts `tributary ARGUMENTS` (shell text) in `folder`, on the CPU, with a limit of `file_limit` bytes per file, and
+// standard error in the file `err`. In a fork of the test process (forked_program.h) if `forked`.
+inline pid_t start_program(const std::string& folder, const std::string& arguments, const std::string& err,
+                           rlim_t file_limit = RLIM_INFINITY, bool forked = false) {
+  const std::string command = "exec " + shell_quoted(TRIBUTARY_BINARY) + " " + arguments;
+  std::cout.flush();
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child != 0) return child;
+  const rlimit limit{file_limit, file_limit};
+  const int nothing = open("/dev/null", O_RDWR), messages = open(err.c_str(), O_WRONLY | O_CREAT, 0600);
+  if (chdir(folder.c_str()) != 0 || setrlimit(RLIMIT_FSIZE, &limit) != 0 || dup2(nothing, 0) < 0 ||
+      dup2(nothing, 1) < 0 || dup2(messages, 2) < 0)
+    _exit(127);
+  if (forked) become_program(arguments);
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+  _exit(127);
+}
+
+// Waits for a process; 128 + n if signal n killed it.
+inline int exit_code_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Runs a program as `start_program` and sends it a signal.
 inline ProcessResult run_watched(const std::string& folder, const std::string& arguments,
                                  std::optional<SignalPlan> plan = {}, rlim_t file_limit = RLIM_INFINITY,
                                  bool forked = false) {
   const TempDir capture;
-  const std::string err = capture / "err", command = "exec " + shell_quoted(TRIBUTARY_BINARY) + " " + arguments;
+  const std::string err = capture / "err";
   ChangeCounter changes(folder);
-  std::cout.flush();
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    const rlimit limit{file_limit, file_limit};
-    const int nothing = open("/dev/null", O_RDWR), messages = open(err.c_str(), O_WRONLY | O_CREAT, 0600);
-    if (chdir(folder.c_str()) != 0 || setrlimit(RLIMIT_FSIZE, &limit) != 0 || dup2(nothing, 0) < 0 ||
-        dup2(nothing, 1) < 0 || dup2(messages, 2) < 0)
-      _exit(127);
-    if (forked) become_program(arguments);
-    setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
-    _exit(127);
-  }
+  const pid_t child = start_program(folder, arguments, err, file_limit, forked);
   const int ended = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
   ProcessResult result;
   std::chrono::steady_clock::time_point signalled_at;
@@ -116,11 +129,9 @@ inline ProcessResult run_watched(const std::string& folder, const std::string& a
     }
   }
   close(ended);
-  int status = 0;
-  waitpid(child, &status, 0);
+  result.code = exit_code_of(child);
   if (result.signalled)
     result.seconds_after = std::chrono::duration<double>(std::chrono::steady_clock::now() - signalled_at).count();
-  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   result.err = file_text(err);
   return result;
 }

@@ -69,7 +69,6 @@ void RunFolder::examine() {
 }
 
 void RunFolder::lock() {
-  make_folder(path_);
   lock_ = std::make_unique<FolderLock>(path_);
   examine();  // another process may have finished the run, or started another one, since the folder was examined
   remove_leftovers(path_);

@@ -252,7 +252,10 @@ void make_folder(const std::string& path) {
   if (path.empty()) input_error("the name of the folder to create is empty; name one");
   std::error_code error;
   fs::create_directories(path, error);
-  if (!error && !fs::is_directory(path)) error = std::make_error_code(std::errc::not_a_directory);
+  std::error_code unknown;  // another process may have removed it by now
+  const fs::file_type made = fs::status(path, unknown).type();
+  if (!error && made != fs::file_type::directory && made != fs::file_type::not_found)
+    error = std::make_error_code(std::errc::not_a_directory);
   if (error.value() == ENOSPC || error.value() == EDQUOT) cannot_write(path, error.value());
   if (error) input_error("cannot create the folder {}: {}; choose another path", path, error.message());
 }

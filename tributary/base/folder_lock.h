@@ -8,8 +8,9 @@ namespace tributary {
 
 class FolderLock {
  public:
-  // Locks the folder, which must exist, until destruction or the end of the process. Throws an InputError if another
-  // process holds the lock for longer than `patience`; the default leaves an interrupted process the time to exit.
+  // Locks the folder until destruction or the end of the process. Makes it if it is missing, also if the process that
+  // held the lock has removed it. Throws an InputError if another process holds the lock for longer than `patience`;
+  // the default leaves an interrupted process the time to exit.
   explicit FolderLock(const std::string& folder, std::chrono::milliseconds patience = std::chrono::seconds(10));
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
@@ -19,7 +20,7 @@ class FolderLock {
   bool holds(const std::string& folder) const;
 
  private:
-  int descriptor_;
+  int descriptor_ = -1;
 };
 
 }  // namespace tributary

@@ -18,16 +18,6 @@ std::atomic<int> readable{-1}, writable{-1};  // the ends of a pipe
 
 static_assert(std::atomic<int>::is_always_lock_free, "signal handlers may use lock-free atomics only");
 
-void on_signal(int signal) {
-  int none = 0;
-  if (!received.compare_exchange_strong(none, signal)) return;
-  const int error = errno;
-  if (const int end = writable; end >= 0) [[maybe_unused]]
-    const ssize_t written = ::write(end, "", 1);
-  ::alarm(kPatienceSeconds);
-  errno = error;
-}
-
 void on_alarm(int) {
   constexpr char kMessage[] =
       "\ntributary: interrupted during a long step; run the same command again to resume from the last checkpoint\n";
@@ -43,6 +33,17 @@ void handle(int signal, void (*handler)(int), int flags) {
   ::sigaction(signal, &action, nullptr);
 }
 
+void on_signal(int signal) {
+  int none = 0;
+  if (!received.compare_exchange_strong(none, signal)) return;
+  const int error = errno;
+  if (const int end = writable; end >= 0) [[maybe_unused]]
+    const ssize_t written = ::write(end, "", 1);
+  handle(SIGALRM, on_alarm, 0);  // not earlier: timers of the code around this belong to it
+  ::alarm(kPatienceSeconds);
+  errno = error;
+}
+
 }  // namespace
 
 void catch_interrupts() {
@@ -55,7 +56,6 @@ void catch_interrupts() {
   }
   // SA_RESETHAND restores the default action, so that a second signal kills the program.
   for (const int signal : {SIGINT, SIGTERM}) handle(signal, on_signal, SA_RESTART | static_cast<int>(SA_RESETHAND));
-  handle(SIGALRM, on_alarm, 0);
 }
 
 InterruptScope::InterruptScope() {

@@ -64,8 +64,8 @@ int64_t available_memory() {
   return std::min(known, left_in_container().value_or(known));
 }
 
-void require_limits() {
-  constexpr rlim_t kFiles = 64, kEnoughFiles = 4096, kAddressSpace = rlim_t{2} << 30;
+void require_files() {
+  constexpr rlim_t kFiles = 64, kEnoughFiles = 4096;
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < kEnoughFiles) {
     files.rlim_cur = std::min(files.rlim_max, kEnoughFiles);
@@ -73,10 +73,6 @@ void require_limits() {
     if (files.rlim_cur < kFiles)
       input_error("this process may open only {} files; allow at least {} (ulimit -n)", files.rlim_cur, kFiles);
   }
-  rlimit space{};
-  if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < kAddressSpace)
-    input_error("this process may use only {} MiB of address space; allow at least {} (ulimit -v)",
-                space.rlim_cur >> 20, kAddressSpace >> 20);
 }
 
 void require_memory_for_processes(int64_t processes) {

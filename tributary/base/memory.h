@@ -13,9 +13,9 @@ int64_t available_memory();
 // be saved.
 void require_memory(int64_t available);
 
-// Throws an InputError if the limits of this process (ulimit) are too low for any command: open files, address space.
-// Raises the limit of open files as far as it may.
-void require_limits();
+// Raises the number of files that this process may open (ulimit) as far as it may. Throws an InputError if that is too
+// low for any command.
+void require_files();
 
 // Throws an InputError if that many processes would not fit into the available memory.
 void require_memory_for_processes(int64_t processes);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <fstream>
+#include <latch>
 #include <limits>
 #include <mutex>
 #include <sstream>
@@ -104,17 +105,16 @@ int hardware_threads() {
 }
 
 void require_threads(int threads) {
-  std::mutex mutex;
-  std::unique_lock<std::mutex> all_started(mutex);
+  std::latch counted(1);  // all threads wait for it
   std::vector<std::thread> started;
   bool refused = false;
   try {
     while (static_cast<int>(started.size()) < threads - 1)
-      started.emplace_back([&mutex] { const std::lock_guard<std::mutex> wait(mutex); });
+      started.emplace_back([&counted] { counted.wait(); });
   } catch (const std::system_error&) {
     refused = true;
   }
-  all_started.unlock();
+  counted.count_down();
   for (std::thread& thread : started) thread.join();
   if (refused) input_error("--threads {}: only {} threads can be started; choose fewer", threads, started.size() + 1);
 }

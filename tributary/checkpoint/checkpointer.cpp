@@ -131,7 +131,6 @@ std::string CheckpointFolder::interrupted_message() const {
 FileCheckpoints::FileCheckpoints(const std::string& file, const Configuration& config, const CheckpointOptions& options)
     : path_(file + ".checkpoint"), folder_(path_, options) {
   refuse_link(path_);
-  make_folder(path_);
   lock_ = std::make_unique<FolderLock>(path_);
   remove_leftovers(fs::absolute(file).parent_path().string());
   folder_.clean();

@@ -157,7 +157,6 @@ StoredSource stored_source(const std::string& store, const std::string& domain, 
 }
 
 bool train_stored(const StoredSource& source, const std::function<void()>& train) {
-  make_folder(source.folder);
   std::unique_ptr<FolderLock> lock;
   while (!lock) {
     try {

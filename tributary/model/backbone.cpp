@@ -86,13 +86,17 @@ std::vector<std::string> architecture_names() {
 }
 
 void require_preprocessing(const Architecture& network, const Preprocessing& preprocessing) {
-  constexpr int kSmallest = 32;  // the networks halve the resolution five times
+  constexpr int kSmallest = 32;   // the networks halve the resolution five times
+  constexpr int kLargest = 1024;  // activations take some hundred bytes per pixel
   if (!network.photographs && preprocessing.size != network.preprocessing.size)
     input_error("{} takes pictures of {}x{}, not {}x{}; choose another architecture", network.name,
                 network.preprocessing.size, network.preprocessing.size, preprocessing.size, preprocessing.size);
   if (network.name != kTorchScript && preprocessing.size < kSmallest)
     input_error("{} takes pictures of at least {}x{}, not {}x{}", network.name, kSmallest, kSmallest,
                 preprocessing.size, preprocessing.size);
+  if (network.name != kTorchScript && preprocessing.size > kLargest)
+    input_error("{} takes pictures of at most {}x{}, not {}x{}", network.name, kLargest, kLargest, preprocessing.size,
+                preprocessing.size);
 }
 
 ModelInfo fresh_info(const std::string& name, const std::string& architecture_name, std::vector<std::string> classes) {

@@ -104,6 +104,11 @@ std::optional<DistillationRunResult> DistillationRun::run() {
 void DistillationRun::train(SourceModel& student, Ensemble& teachers, const ImageSet& target) {
   make_folder(std::filesystem::absolute(options_.out).parent_path().string());
   FileCheckpoints checkpoints(options_.out, for_pictures(config_, target.digest), options_.checkpoints);
+  if (finished_meanwhile(options_.out, config_, options_.checkpoints.restart, session_.comm() != nullptr)) {
+    student = load_source(options_.out);
+    student.to(options_.device);
+    return;
+  }
   Checkpointer& checkpointer = session_.checkpointer(&checkpoints.checkpointer(), options_.checkpoints);
   const NamedTensors initial = copy_of(student.state());
   const auto attempt = [&](int64_t micro_batch) {

@@ -54,6 +54,14 @@ std::optional<nlohmann::json> finished_result(const std::string& file, const Con
               options.empty() ? "" : " and was trained with other options");
 }
 
+std::optional<nlohmann::json> finished_meanwhile(const std::string& file, const Configuration& config, bool restart,
+                                                 bool several_ranks) {
+  auto finished = finished_result(file, config, restart);
+  if (finished && several_ranks)
+    input_error("{} was finished by another process meanwhile; run the same command again to see its result", file);
+  return finished;
+}
+
 Configuration for_pictures(Configuration config, uint64_t digest) {
   config.text = fmt::format("picture_digest = \"{:016x}\"\n{}", digest, config.text);
   return config;

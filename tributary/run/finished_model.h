@@ -22,8 +22,13 @@ void save_finished(const std::string& file, const SourceModel& model, const Conf
 // has left its checkpoints beside it. Throws an InputError if the file is anything else.
 std::optional<nlohmann::json> finished_result(const std::string& file, const Configuration& config, bool restart);
 
-// The configuration of a training's checkpoints: a checkpoint of pictures with another digest (ImageSet::digest) belongs
-// to another training.
+// The same under the lock of the checkpoints: another process may have finished the training since the file was
+// examined. Throws an InputError then if there are several ranks, because the others have begun to train.
+std::optional<nlohmann::json> finished_meanwhile(const std::string& file, const Configuration& config, bool restart,
+                                                 bool several_ranks);
+
+// The configuration of a training's checkpoints: a checkpoint of pictures with another digest (ImageSet::digest)
+// belongs to another training.
 Configuration for_pictures(Configuration config, uint64_t digest);
 
 }  // namespace tributary

@@ -173,6 +173,11 @@ void SourceTrainingRun::train(SourceModel& model, const Split& split, SourceTrai
   const NamedTensors initial = copy_of(model.state());
   make_folder(std::filesystem::absolute(options_.out).parent_path().string());
   FileCheckpoints checkpoints(options_.out, for_pictures(config_, split.training.images.digest), options_.checkpoints);
+  if (const auto finished =
+          finished_meanwhile(options_.out, config_, options_.checkpoints.restart, session_.comm() != nullptr)) {
+    result = result_of(*finished, options_.out);
+    return;
+  }
   Checkpointer& checkpointer = session_.checkpointer(&checkpoints.checkpointer(), options_.checkpoints);
   const auto attempt = [&](int64_t micro_batch) {
     model.restore(initial);

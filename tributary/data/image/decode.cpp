@@ -61,6 +61,13 @@ void check_picture_size(int64_t height, int64_t width, const DecodeLimits& limit
                                    height, static_cast<double>(limits.max_pixels) / 1e6));
 }
 
+void check_picture_bytes(int64_t height, int64_t width, size_t bytes, const char* format) {
+  constexpr int64_t kMostPerByte = 4096, kSmall = 1'000'000;
+  const int64_t pixels = height * width;
+  if (pixels > kSmall && pixels / kMostPerByte > static_cast<int64_t>(bytes))
+    throw PictureError(fmt::format("truncated {}: {} bytes for {} x {} pixels", format, bytes, width, height));
+}
+
 Picture decode_picture(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory) {
   if (bytes.empty()) throw PictureError("empty file");
   if (starts_with(bytes, kJpegStart)) return decode_jpeg(bytes, limits, std::move(memory));

@@ -109,17 +109,28 @@ void check_bmp(const BmpHeader& header) {
         fmt::format("BMP of {} bits with compression {}, which is not supported", header.bits, header.compression));
 }
 
+// The bytes of an uncompressed row.
+int64_t row_stride(const BmpHeader& header) {
+  return (header.width * static_cast<int64_t>(header.bits) + 31) / 32 * 4;
+}
+
+// Checks that the file is long enough, before pixels are allocated.
+void check_bmp_bytes(std::span<const uint8_t> bytes, const BmpHeader& header) {
+  if (is_run_length(header)) return check_picture_bytes(header.height, header.width, bytes.size(), "BMP");
+  // The last row may lack its padding.
+  const int64_t last_row = (header.width * static_cast<int64_t>(header.bits) + 7) / 8;
+  const int64_t needed = row_stride(header) * (header.height - 1) + last_row;
+  if (header.pixels_at > bytes.size() || static_cast<int64_t>(bytes.size() - header.pixels_at) < needed)
+    throw PictureError("truncated BMP");
+}
+
 void put_colour(Picture& picture, int64_t x, int64_t y, const Colour& colour) {
   std::copy(colour.begin(), colour.end(), picture.rgb.begin() + y * picture.row_bytes() + 3 * x);
 }
 
 void read_uncompressed(std::span<const uint8_t> bytes, const BmpHeader& header, Picture& picture) {
   const auto bits = static_cast<int64_t>(header.bits);
-  const int64_t stride = (header.width * bits + 31) / 32 * 4;
-  // The last row may lack its padding.
-  const int64_t needed = stride * (header.height - 1) + (header.width * bits + 7) / 8;
-  if (header.pixels_at > bytes.size() || static_cast<int64_t>(bytes.size() - header.pixels_at) < needed)
-    throw PictureError("truncated BMP");
+  const int64_t stride = row_stride(header);
   const Channel red(header.masks[0]), green(header.masks[1]), blue(header.masks[2]);
   for (int64_t line = 0; line < header.height; ++line) {
     const uint8_t* const row = bytes.data() + header.pixels_at + line * stride;
@@ -181,6 +192,7 @@ Picture decode_bmp(std::span<const uint8_t> bytes, const DecodeLimits& limits, s
   const BmpHeader header = read_bmp_header(bytes);
   check_bmp(header);
   check_picture_size(header.height, header.width, limits);
+  check_bmp_bytes(bytes, header);
   Picture picture{static_cast<int>(header.height), static_cast<int>(header.width), std::move(memory)};
   picture.rgb.resize(static_cast<size_t>(picture.row_bytes() * picture.height));
   if (is_run_length(header))

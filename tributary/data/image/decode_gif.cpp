@@ -124,6 +124,7 @@ Picture decode_gif(std::span<const uint8_t> bytes, const DecodeLimits& limits, s
   GifReader reader(bytes);
   reader.find_frame();
   check_picture_size(reader.height(), reader.width(), limits);
+  check_picture_bytes(reader.height(), reader.width(), bytes.size(), "GIF");
   Picture picture{static_cast<int>(reader.height()), static_cast<int>(reader.width()), std::move(memory)};
   picture.rgb.resize(static_cast<size_t>(picture.row_bytes() * picture.height));
   reader.read_pixels(picture);

@@ -187,6 +187,8 @@ class TiffReader {
     if (layout_.photometric == PHOTOMETRIC_PALETTE) read_palette();
   }
 
+  // Blank pages of 1 bit per pixel can be far smaller.
+  bool deep() const { return layout_.bits >= 8; }
   int height() const { return static_cast<int>(layout_.height); }
   int width() const { return static_cast<int>(layout_.width); }
   int orientation() const { return tiff_field<uint16_t>(tiff_.get(), TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT); }
@@ -283,6 +285,7 @@ class TiffReader {
 
 Picture decode_tiff(std::span<const uint8_t> bytes, const DecodeLimits& limits, std::vector<uint8_t> memory) {
   TiffReader reader(bytes, limits);
+  if (reader.deep()) check_picture_bytes(reader.height(), reader.width(), bytes.size(), "TIFF");
   Picture picture{reader.height(), reader.width(), std::move(memory)};
   picture.rgb.resize(static_cast<size_t>(picture.row_bytes() * picture.height));
   reader.read_pixels(picture);

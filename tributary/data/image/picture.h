@@ -1,6 +1,7 @@
 // One decoded picture, and the error of one that cannot be decoded.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <vector>
@@ -29,5 +30,9 @@ struct DecodeLimits {
 
 // Throws a PictureError unless both sides are positive and the picture fits the limits.
 void check_picture_size(int64_t height, int64_t width, const DecodeLimits& limits);
+
+// Throws a PictureError if a file of `bytes` bytes is too short for the pixels, before they are allocated. No format
+// with 8 bits per pixel packs more than 4096 of them into a byte; small pictures may leave out more.
+void check_picture_bytes(int64_t height, int64_t width, size_t bytes, const char* format);
 
 }  // namespace tributary
