@@ -12,6 +12,7 @@
 #include "tributary/base/options.h"
 #include "tributary/io/tensor_file.h"
 #include "tributary/model/source_model.h"
+#include "tributary/model_io/match_network.h"
 
 namespace tributary {
 
@@ -50,6 +51,7 @@ struct WeightFile {
   std::vector<std::string> missing;      // tensors that the architecture needs and the file lacks, under our names
   std::vector<std::string> left_over;    // tensors that the architecture does not have, under their names in the file
   std::vector<const TensorEntry*> fits;  // one per tensor of the model's state, null if missing
+  NetworkMatch match;                    // owns entries that were joined from several tensors
 };
 
 // Whether `path` is a folder with source_F.pt of the research scripts.
