@@ -6,8 +6,11 @@
 #include "tests/support/python.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
+#include "tributary/base/error.h"
+#include "tributary/base/files.h"
 #include "tributary/io/dialects.h"
 #include "tributary/model/layered_source.h"
+#include "tributary/model_io/export.h"
 #include "tributary/model_io/fit_tensor.h"
 #include "tributary/model_io/model_file.h"
 
@@ -119,7 +122,8 @@ TEST(Dialects, TranslateToTimm) {
       {"features.denseblock1.denselayer2.norm.1.weight", "features.denseblock1.denselayer2.norm1.weight"},
   };
   for (const auto& [theirs, timm] : table) EXPECT_EQ(translate_names({theirs})[0].name, timm);
-  const std::vector<TranslatedName> swin = translate_names({"layers.0.downsample.norm.weight", "layers.1.downsample.norm.bias"});
+  const std::vector<TranslatedName> swin =
+      translate_names({"layers.0.downsample.norm.weight", "layers.1.downsample.norm.bias"});
   EXPECT_EQ(swin[0].name, "layers.1.downsample.norm.weight");
   EXPECT_EQ(swin[1].name, "layers.2.downsample.norm.bias");
   const std::vector<TranslatedName> clip =
@@ -146,7 +150,8 @@ TEST(VitNames, RoundTrip) {
 // A model file of a small transformer; positions of another size are interpolated when weights are imported.
 TEST(Families, ModelFilesRoundTrip) {
   const test::TempDir folder;
-  for (const std::string name : {"vit_ti_16", "vit_s_14_ls_reg", "convnextv2_tiny", "swin_v2_t", "mobilenetv3_small_100"}) {
+  for (const std::string name :
+       {"vit_ti_16", "vit_s_14_ls_reg", "convnextv2_tiny", "swin_v2_t", "mobilenetv3_small_100"}) {
     ModelInfo info = test::small_info(name, 5, 24);
     info.preprocessing = {56, 56};
     if (name == "vit_ti_16") info.preprocessing = {64, 64};
@@ -156,6 +161,65 @@ TEST(Families, ModelFilesRoundTrip) {
     const Tensor x = test::normals({2, 3, info.preprocessing.size, info.preprocessing.size}, 4);
     torch::NoGradGuard no_grad;
     EXPECT_TENSOR_EQ(read.features(x), source.features(x));
+  }
+}
+
+TEST(Families, TimmConfigGivesThePreprocessing) {
+  const test::TempDir folder;
+  ModelInfo info = test::small_info("vit_ti_16", 5);
+  info.bottleneck = false;
+  info.feature_width = 192;
+  info.classifier = ClassifierKind::kLinear;
+  info.preprocessing = {64, 64};
+  Ensemble ensemble;
+  ensemble.sources.emplace_back(info, Random(3));
+  export_state_dict(folder / "model.pt", ensemble);
+  const auto config = [&](const std::string& text) { write_file_atomically(folder / "config.json", text); };
+  std::vector<std::string> notices;
+  load_sources({folder / "model.pt"}, {}, &notices);
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_THAT(notices[0], ::testing::HasSubstr("guessed mean 0.485,0.456,0.406"));
+  config(R"({"architecture": "vit_tiny_patch16_64", "pretrained_cfg": {"input_size": [3, 32, 32], "crop_pct": 0.9,
+            "interpolation": "bicubic", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.25]}})");
+  notices.clear();
+  const Ensemble read = load_sources({folder / "model.pt"}, {}, &notices);
+  EXPECT_TRUE(notices.empty());
+  const ModelInfo& known = read.sources[0].info();
+  EXPECT_EQ(known.preprocessing, (Preprocessing{32, 35, true, true}));
+  EXPECT_EQ(known.normalisation, (Normalisation{{0.5, 0.5, 0.5}, {0.5, 0.5, 0.25}}));
+  ImportOptions given;
+  given.size = 64;
+  given.mean = "0.1,0.2,0.3";
+  EXPECT_EQ(load_source(folder / "model.pt", given).info().preprocessing.size, 64);
+  EXPECT_EQ(load_source(folder / "model.pt", given).info().normalisation.mean[1], 0.2);
+  config(R"({"pretrained_cfg": {"mean": [0.5]}})");
+  EXPECT_THROW(load_source(folder / "model.pt"), InputError);
+  config(R"({"pretrained_cfg": {"crop_pct": -1}})");
+  EXPECT_THROW(load_source(folder / "model.pt"), InputError);
+}
+
+TEST(Families, UnknownNetworksNameTheNearest) {
+  const test::TempDir folder;
+  const auto model = [&](int64_t width) {
+    Backbone backbone = make_backbone("mobilenet_v2", FirstStride::kIn3x3, Random(1));
+    std::vector<TensorEntry> entries;
+    NamedTensors tensors = backbone.network.tensors().parameters;
+    for (size_t i = 0; i < tensors.size(); ++i)
+      if (i % 3 == 0) tensors[i].value = torch::zeros({width, 3});
+    for (const NamedTensor& tensor : tensors)
+      entries.push_back({tensor.name,
+                         DType::F32,
+                         tensor.value.sizes().vec(),
+                         {static_cast<const uint8_t*>(tensor.value.data_ptr()), tensor.value.nbytes()}});
+    write_safetensors(folder / "odd.safetensors", entries, {});
+  };
+  model(7);
+  try {
+    load_source(folder / "odd.safetensors");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("the nearest is mobilenet_v2, which does not have features."));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("TorchScript"));
   }
 }
 

@@ -143,8 +143,12 @@ std::vector<LayerWork> work_of(const Network& network, int64_t size, bool traini
   std::vector<LayerWork> work;
   for (const Layer& layer : network.layers()) {
     work.emplace_back();
-    const Measure measure{values[static_cast<size_t>(layer.inputs.front())], layer.inputs.front() == 0, training,
-                          work.back(), values, layer.inputs};
+    const Measure measure{values[static_cast<size_t>(layer.inputs.front())],
+                          layer.inputs.front() == 0,
+                          training,
+                          work.back(),
+                          values,
+                          layer.inputs};
     values.push_back(std::visit(measure, layer.kind));
   }
   return work;

@@ -99,7 +99,8 @@ constexpr std::array kRules = {
 
 // Hugging Face prefixes a model with its type where a classifier follows it.
 constexpr std::array<std::string_view, 9> kModelPrefixes = {
-    "vit.", "deit.", "dinov2.", "dinov2_with_registers.", "convnext.", "convnextv2.", "swin.", "swinv2.", "vision_model."};
+    "vit.",        "deit.", "dinov2.", "dinov2_with_registers.", "convnext.",
+    "convnextv2.", "swin.", "swinv2.", "vision_model."};
 // Tensors that follow from the shape, or belong to tasks other than classification.
 constexpr std::array<std::string_view, 4> kNoWeights = {"attn_mask", "mask_token", "position_ids", "pooler."};
 
@@ -158,7 +159,8 @@ void renumber_downsampling(std::vector<TranslatedName>& names) {
 
 bool is_clip(const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return name.find("transformer.resblocks.0.") != std::string::npos || name.find("pre_layrnorm.") != std::string::npos;
+    return name.find("transformer.resblocks.0.") != std::string::npos ||
+           name.find("pre_layrnorm.") != std::string::npos;
   });
 }
 
@@ -166,18 +168,16 @@ std::vector<TranslatedName> translate_names(const std::vector<std::string>& name
   const bool openai = any_starts_with(names, "visual."), vision = any_starts_with(names, "vision_model.");
   const bool clip = is_clip(names);
   const auto has = [&](std::string_view start) {
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-      return without_model_prefix(name).starts_with(start);
-    });
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return without_model_prefix(name).starts_with(start); });
   };
   const bool convnext = has("encoder.stages.0.") || has("downsample_layers.");
   std::vector<TranslatedName> result;
   for (const std::string& full : names) {
     std::string_view name = full;
     const auto useless = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-    if (std::any_of(kNoWeights.begin(), kNoWeights.end(), useless) ||
-        (openai && !name.starts_with("visual.")) || name == "visual.proj" ||
-        (vision && !name.starts_with("vision_model."))) {
+    if (std::any_of(kNoWeights.begin(), kNoWeights.end(), useless) || (openai && !name.starts_with("visual.")) ||
+        name == "visual.proj" || (vision && !name.starts_with("vision_model."))) {
       result.push_back({});
       continue;
     }

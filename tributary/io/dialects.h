@@ -1,7 +1,8 @@
 // Names of transformers and modern convolutional networks in other libraries, translated to timm's.
 //
-// Hugging Face, OpenAI's CLIP, the repositories of DINOv2, ConvNeXt and Swin, and older releases of torchvision and timm
-// store the same tensors under other names. Some store queries, keys and values apart, which timm joins in one tensor.
+// Hugging Face, OpenAI's CLIP, the repositories of DINOv2, ConvNeXt and Swin, and older releases of torchvision and
+// timm store the same tensors under other names. Some store queries, keys and values apart, which timm joins in one
+// tensor.
 #pragma once
 
 #include <string>

@@ -58,7 +58,8 @@ std::string recognise_resnet(const ShapeMap& shapes) {
   const auto [out, in] = std::pair((*middle)[0], (*middle)[1]);
   if (out == 64 && in == 64)
     return is({3, 4, 6, 3}) ? "resnet50" : is({3, 4, 23, 3}) ? "resnet101" : is({3, 8, 36, 3}) ? "resnet152" : "";
-  if (out == 128 && in == 128) return is({3, 4, 6, 3}) ? "wide_resnet50_2" : is({3, 4, 23, 3}) ? "wide_resnet101_2" : "";
+  if (out == 128 && in == 128)
+    return is({3, 4, 6, 3}) ? "wide_resnet50_2" : is({3, 4, 23, 3}) ? "wide_resnet101_2" : "";
   if (out == 128 && in == 4 && is({3, 4, 6, 3})) return "resnext50_32x4d";
   if (out == 256 && in == 8 && is({3, 4, 23, 3})) return "resnext101_32x8d";
   if (out == 256 && in == 4 && is({3, 4, 23, 3})) return "resnext101_64x4d";
@@ -77,8 +78,8 @@ std::string recognise_vgg(const ShapeMap& shapes) {
   return std::string(convolutions == 13 ? "vgg16" : "vgg19") + (norms ? "_bn" : "");
 }
 
-constexpr std::array<std::string_view, 9> kWrapperPrefixes = {"module.",    "model.", "net.",       "network.", "_orig_mod.",
-                                                              "ema_model.", "ema.",   "model_ema.", "backbone."};
+constexpr std::array<std::string_view, 9> kWrapperPrefixes = {
+    "module.", "model.", "net.", "network.", "_orig_mod.", "ema_model.", "ema.", "model_ema.", "backbone."};
 
 // Drops `prefix` where a name has it.
 std::vector<std::string> without(const std::vector<std::string>& names, std::string_view prefix) {

@@ -24,7 +24,8 @@ struct Entry {
 };
 
 Entry digits(const std::string& name, Backbone (*make)(const Init&)) {
-  return {{name, {32, 32}, {}, 0.5, 1e-2, false}, [make](FirstStride, const Init& init, int64_t) { return make(init); }};
+  return {{name, {32, 32}, {}, 0.5, 1e-2, false},
+          [make](FirstStride, const Init& init, int64_t) { return make(init); }};
 }
 
 Architecture photographs(const std::string& name) {
@@ -32,8 +33,9 @@ Architecture photographs(const std::string& name) {
 }
 
 Entry resnet(const std::string& name, ResNetPlan plan) {
-  return {photographs(name),
-          [plan](FirstStride first_stride, const Init& init, int64_t) { return make_resnet(plan, first_stride, init); }};
+  return {photographs(name), [plan](FirstStride first_stride, const Init& init, int64_t) {
+            return make_resnet(plan, first_stride, init);
+          }};
 }
 
 Entry vgg(const std::string& name, VggPlan plan) {
@@ -44,6 +46,10 @@ Entry vit(const std::string& name, const VitPlan& plan) {
   Architecture fixed = photographs(name);
   fixed.backbone_rate = kTransformerRate;
   fixed.multiple = static_cast<int>(plan.patch);
+  if (plan.pre_norm) {
+    fixed.normalisation = kClipNormalisation;
+    fixed.preprocessing.bicubic = true;
+  }
   fixed.torchvision = !plan.pre_norm && !plan.layer_scale && plan.registers == 0 && plan.pool == TokenPool::Of::kClass;
   return {fixed, [plan](FirstStride, const Init& init, int64_t size) { return make_vit(plan, size, init); }};
 }

@@ -72,14 +72,14 @@ Backbone make_vgg(const VggPlan& plan, const Init& init);
 
 struct VitPlan {
   int64_t channels, depth, heads, patch;
-  bool pre_norm = false;           // as in CLIP: LayerNorm before the first block, no bias in the patches
-  bool quick_gelu = false;         // as in OpenAI's CLIP
-  bool layer_scale = false;        // as in DINOv2 and DeiT III
+  bool pre_norm = false;     // as in CLIP: LayerNorm before the first block, no bias in the patches
+  bool quick_gelu = false;   // as in OpenAI's CLIP
+  bool layer_scale = false;  // as in DINOv2 and DeiT III
   int64_t registers = 0;
   bool class_token = true;
   TokenPool::Of pool = TokenPool::Of::kClass;
-  bool norm_after_pool = false;    // of the mean, as in MAE; timm's fc_norm
-  double epsilon = 1e-6;           // of LayerNorm
+  bool norm_after_pool = false;  // of the mean, as in MAE; timm's fc_norm
+  double epsilon = 1e-6;         // of LayerNorm
 };
 // The plan of a name such as "vit_b_16" or "vit_s_14_ls_reg"; nullopt if it is none.
 std::optional<VitPlan> vit_plan(const std::string& name);

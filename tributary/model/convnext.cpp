@@ -6,7 +6,7 @@
 namespace tributary {
 namespace {
 
-constexpr double kConvNextEpsilon = 1e-6;    // of LayerNorm
+constexpr double kConvNextEpsilon = 1e-6;  // of LayerNorm
 constexpr double kConvNextLayerScale = 1e-6;
 
 }  // namespace
@@ -25,10 +25,12 @@ Backbone make_convnext(const ConvNextPlan& plan, const Init& init) {
   for (size_t stage = 0; stage < plan.depth.size(); ++stage) {
     const int64_t channels = plan.channels[stage];
     if (stage > 0) {
-      const std::string torchvision = fmt::format("features.{}.", 2 * stage), timm = fmt::format("stages.{}.downsample.", stage);
+      const std::string torchvision = fmt::format("features.{}.", 2 * stage),
+                        timm = fmt::format("stages.{}.downsample.", stage);
       norm(plan.channels[stage - 1], {torchvision + "0", timm + "0"});
       net.then(ChannelsFirst{});
-      net.then(Conv2d({plan.channels[stage - 1], channels, 2, 2}, Start::kNarrow, next()), {torchvision + "1", timm + "1"});
+      net.then(Conv2d({plan.channels[stage - 1], channels, 2, 2}, Start::kNarrow, next()),
+               {torchvision + "1", timm + "1"});
       net.then(ChannelsLast{});
     }
     for (int64_t block = 0; block < plan.depth[stage]; ++block) {

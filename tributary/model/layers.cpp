@@ -101,8 +101,7 @@ Tensor BatchNorm::operator()(const Tensor& x, const DropoutStream* dropout_strea
   const bool updates = !(training && keep_running_stats);
   if (training && comm)
     return sync_batch_norm(
-        *comm, x,
-        {weight, bias, updates ? running_mean : Tensor(), updates ? running_var : Tensor(), 0.1, epsilon});
+        *comm, x, {weight, bias, updates ? running_mean : Tensor(), updates ? running_var : Tensor(), 0.1, epsilon});
   return at::batch_norm(x, weight, bias, updates ? running_mean : Tensor(), updates ? running_var : Tensor(), training,
                         0.1, epsilon, /*cudnn_enabled=*/true);
 }

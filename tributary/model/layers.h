@@ -39,8 +39,8 @@ inline Init child(const Init& init, uint64_t index) {
   return init ? Init(init->child(index)) : Init();
 }
 
-// Whose tensor names: those of torchvision, which our model files use as well, or those of timm. Where a family is in one
-// library only, both are its names.
+// Whose tensor names: those of torchvision, which our model files use as well, or those of timm. Where a family is in
+// one library only, both are its names.
 enum class Naming { kTorchvision, kTimm };
 
 // Name of a layer's tensor: "norm1" and "weight" to "norm1.weight". A layer's name that ends with '_' is continued:

@@ -38,10 +38,12 @@ class MobileBuilder {
         channels = shape.out;
       }
     }
-    const size_t last = plan_.family == MobilePlan::Family::kEfficientNet ? plan_.stages.size() + 1 : static_cast<size_t>(number);
+    const size_t last =
+        plan_.family == MobilePlan::Family::kEfficientNet ? plan_.stages.size() + 1 : static_cast<size_t>(number);
     const bool v3 = plan_.family == MobilePlan::Family::kMobileNet3;
     const std::string at_end = fmt::format("blocks.{}.0.", plan_.stages.size());
-    conv({.in = channels, .out = plan_.last, .kernel = 1}, {fmt::format("features.{}.0", last), v3 ? at_end + "conv" : "conv_head"},
+    conv({.in = channels, .out = plan_.last, .kernel = 1},
+         {fmt::format("features.{}.0", last), v3 ? at_end + "conv" : "conv_head"},
          {fmt::format("features.{}.1", last), v3 ? at_end + "bn1" : "bn2"});
     add_activation(net_, plan_.activation);
     net_.then(AveragePool{1});
@@ -115,8 +117,9 @@ class MobileBuilder {
 MobilePlan mobilenet_v2_plan() {
   MobilePlan plan{.family = MobilePlan::Family::kMobileNet2, .stem = 32, .last = 1280, .activation = Function::kRelu6};
   int64_t in = 32;
-  constexpr int64_t kStages[][4] = {{1, 16, 1, 1},  {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
-                                    {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};  // expansion, channels, blocks, stride
+  constexpr int64_t kStages[][4] = {
+      {1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+      {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};  // expansion, channels, blocks, stride
   for (const auto& [expansion, out, blocks, stride] : kStages) {
     plan.stages.emplace_back();
     for (int64_t i = 0; i < blocks; ++i) {
@@ -141,20 +144,19 @@ MobilePlan mobilenet_v3_plan(bool large, double epsilon) {
     int64_t stride;
   };
   const std::vector<Row> rows =
-      large ? std::vector<Row>{{0, 3, 16, 16, false, false, 1},  {1, 3, 64, 24, false, false, 2},
-                               {1, 3, 72, 24, false, false, 1},  {2, 5, 72, 40, true, false, 2},
-                               {2, 5, 120, 40, true, false, 1},  {2, 5, 120, 40, true, false, 1},
-                               {3, 3, 240, 80, false, true, 2},  {3, 3, 200, 80, false, true, 1},
-                               {3, 3, 184, 80, false, true, 1},  {3, 3, 184, 80, false, true, 1},
-                               {4, 3, 480, 112, true, true, 1},  {4, 3, 672, 112, true, true, 1},
-                               {5, 5, 672, 160, true, true, 2},  {5, 5, 960, 160, true, true, 1},
+      large ? std::vector<Row>{{0, 3, 16, 16, false, false, 1}, {1, 3, 64, 24, false, false, 2},
+                               {1, 3, 72, 24, false, false, 1}, {2, 5, 72, 40, true, false, 2},
+                               {2, 5, 120, 40, true, false, 1}, {2, 5, 120, 40, true, false, 1},
+                               {3, 3, 240, 80, false, true, 2}, {3, 3, 200, 80, false, true, 1},
+                               {3, 3, 184, 80, false, true, 1}, {3, 3, 184, 80, false, true, 1},
+                               {4, 3, 480, 112, true, true, 1}, {4, 3, 672, 112, true, true, 1},
+                               {5, 5, 672, 160, true, true, 2}, {5, 5, 960, 160, true, true, 1},
                                {5, 5, 960, 160, true, true, 1}}
-            : std::vector<Row>{{0, 3, 16, 16, true, false, 2},   {1, 3, 72, 24, false, false, 2},
-                               {1, 3, 88, 24, false, false, 1},  {2, 5, 96, 40, true, true, 2},
-                               {2, 5, 240, 40, true, true, 1},   {2, 5, 240, 40, true, true, 1},
-                               {3, 5, 120, 48, true, true, 1},   {3, 5, 144, 48, true, true, 1},
-                               {4, 5, 288, 96, true, true, 2},   {4, 5, 576, 96, true, true, 1},
-                               {4, 5, 576, 96, true, true, 1}};
+            : std::vector<Row>{
+                  {0, 3, 16, 16, true, false, 2}, {1, 3, 72, 24, false, false, 2}, {1, 3, 88, 24, false, false, 1},
+                  {2, 5, 96, 40, true, true, 2},  {2, 5, 240, 40, true, true, 1},  {2, 5, 240, 40, true, true, 1},
+                  {3, 5, 120, 48, true, true, 1}, {3, 5, 144, 48, true, true, 1},  {4, 5, 288, 96, true, true, 2},
+                  {4, 5, 576, 96, true, true, 1}, {4, 5, 576, 96, true, true, 1}};
   for (const Row& row : rows) {
     plan.stages.resize(row.stage + 1);
     plan.stages.back().push_back({row.expanded, row.out, row.kernel, row.stride,

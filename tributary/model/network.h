@@ -47,10 +47,10 @@ struct Dropout {
   bool channels;  // drops whole channels
 };
 
-using LayerKind = std::variant<Conv2d, BatchNorm, Linear, Relu, MaxPool, AveragePool, Add, Flatten, Dropout, Activation,
-                               WindowPool, Multiply, Concat, ChannelsLast, ChannelsFirst, MapTokens, PatchMerge,
-                               TokenPool, LayerNorm, ChannelScale, ResponseNorm, TokenEmbedding, Attention,
-                               WindowAttention>;
+using LayerKind =
+    std::variant<Conv2d, BatchNorm, Linear, Relu, MaxPool, AveragePool, Add, Flatten, Dropout, Activation, WindowPool,
+                 Multiply, Concat, ChannelsLast, ChannelsFirst, MapTokens, PatchMerge, TokenPool, LayerNorm,
+                 ChannelScale, ResponseNorm, TokenEmbedding, Attention, WindowAttention>;
 
 // Value 0 is the network's input, value i + 1 the output of layer i.
 struct Layer {
@@ -80,7 +80,8 @@ class Network {
   Tensor forward(const Tensor& x, DropoutStream* dropout_stream);
   // The order does not depend on the naming.
   TensorList tensors(Naming naming = Naming::kTorchvision) const;
-  // Buffers of torchvision's state dictionaries that are not tensors of the network, because they follow from its shape.
+  // Buffers of torchvision's state dictionaries that are not tensors of the network, because they follow from its
+  // shape.
   NamedTensors constants(Naming naming = Naming::kTorchvision) const;
   // Shapes of all values for pictures of `size` x `size`, without the batch dimension.
   std::vector<std::vector<int64_t>> shapes(int64_t size) const;

@@ -28,14 +28,16 @@ Backbone make_regnet(const RegNetPlan& plan, const Init& init) {
       const std::string timm = fmt::format("s{}.b{}.", stage + 1, i + 1);
       const int64_t stride = i == 0 ? 2 : 1;
       const int input = net.last();
-      const int shortcut = i > 0 ? input : conv(input, {in, width, 1, stride}, torchvision + "proj", timm + "downsample");
+      const int shortcut =
+          i > 0 ? input : conv(input, {in, width, 1, stride}, torchvision + "proj", timm + "downsample");
       conv(input, {in, width, 1}, torchvision + "f.a", timm + "conv1");
       net.then(Relu{});
       conv(net.last(), {width, width, 3, stride, 1, width / plan.group_width}, torchvision + "f.b", timm + "conv2");
       net.then(Relu{});
       const auto squeezed = static_cast<int64_t>(std::nearbyint(static_cast<double>(in) / kSqueeze));
-      add_squeeze(net, {width, squeezed, {}, Activation::Function::kSigmoid}, {torchvision + "f.se.fc1", timm + "se.fc1"},
-                  {torchvision + "f.se.fc2", timm + "se.fc2"}, child(init, number++));
+      add_squeeze(net, {width, squeezed, {}, Activation::Function::kSigmoid},
+                  {torchvision + "f.se.fc1", timm + "se.fc1"}, {torchvision + "f.se.fc2", timm + "se.fc2"},
+                  child(init, number++));
       conv(net.last(), {width, width, 1}, torchvision + "f.c", timm + "conv3");
       net.add(Add{}, {shortcut, net.last()});
       net.then(Relu{});

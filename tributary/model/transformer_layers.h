@@ -1,7 +1,7 @@
 // Layers of transformers and ConvNeXt: normalisation over channels, tokens and attention.
 //
-// Maps are [n, height, width, channels] between ChannelsLast and ChannelsFirst (network.h), tokens [n, count, channels].
-// Layers without a training mode: they compute the same in training and in evaluation.
+// Maps are [n, height, width, channels] between ChannelsLast and ChannelsFirst (network.h), tokens [n, count,
+// channels]. Layers without a training mode: they compute the same in training and in evaluation.
 #pragma once
 
 #include "tributary/model/layers.h"

@@ -1,8 +1,9 @@
 // Vision transformers: ViT, DeiT, DINOv2 and the image tower of CLIP.
 //
-// Names: vit_SIZE_PATCH with torchvision's structure, and suffixes for what differs, in this order: "clip" (pre-norm and
-// quick GELU) or "prenorm", "ls" (LayerScale), "reg" (four registers), and for features other than the class token "gap"
-// (mean of the patches, no class token), "mean" (normalised mean of the patches) or "both" (class token and mean).
+// Names: vit_SIZE_PATCH with torchvision's structure, and suffixes for what differs, in this order: "clip" (pre-norm
+// and quick GELU) or "prenorm", "ls" (LayerScale), "reg" (four registers), and for features other than the class token
+// "gap" (mean of the patches, no class token), "mean" (normalised mean of the patches) or "both" (class token and
+// mean).
 #include <fmt/format.h>
 
 #include <array>
@@ -19,7 +20,8 @@ struct VitSize {
   const char* name;
   int64_t channels, depth, heads;
 };
-constexpr std::array<VitSize, 4> kSizes = {{{"ti", 192, 12, 3}, {"s", 384, 12, 6}, {"b", 768, 12, 12}, {"l", 1024, 24, 16}}};
+constexpr std::array<VitSize, 4> kSizes = {
+    {{"ti", 192, 12, 3}, {"s", 384, 12, 6}, {"b", 768, 12, 12}, {"l", 1024, 24, 16}}};
 constexpr std::array<int64_t, 4> kPatches = {8, 14, 16, 32};
 constexpr int64_t kRegisters = 4;
 constexpr double kClipEpsilon = 1e-5;
@@ -69,9 +71,11 @@ class VitBuilder {
     scaled_sum(input, torchvision + "ls_1", timm + "ls1");
     input = net_.last();
     norm({torchvision + "ln_2", timm + "norm2"});
-    net_.then(Linear(channels, kMlpRatio * channels, Start::kXavier, next()), {torchvision + "mlp.0", timm + "mlp.fc1"});
+    net_.then(Linear(channels, kMlpRatio * channels, Start::kXavier, next()),
+              {torchvision + "mlp.0", timm + "mlp.fc1"});
     net_.then(Activation{plan_.quick_gelu ? Function::kQuickGelu : Function::kGelu});
-    net_.then(Linear(kMlpRatio * channels, channels, Start::kXavier, next()), {torchvision + "mlp.3", timm + "mlp.fc2"});
+    net_.then(Linear(kMlpRatio * channels, channels, Start::kXavier, next()),
+              {torchvision + "mlp.3", timm + "mlp.fc2"});
     scaled_sum(input, torchvision + "ls_2", timm + "ls2");
   }
 
@@ -94,7 +98,8 @@ std::optional<VitPlan> vit_plan(const std::string& name) {
   VitPlan plan{};
   const std::string size = next(), patch = next();
   for (const VitSize& known : kSizes)
-    if (size == known.name) std::tie(plan.channels, plan.depth, plan.heads) = std::tie(known.channels, known.depth, known.heads);
+    if (size == known.name)
+      std::tie(plan.channels, plan.depth, plan.heads) = std::tie(known.channels, known.depth, known.heads);
   for (const int64_t known : kPatches)
     if (patch == std::to_string(known)) plan.patch = known;
   for (std::string part = next(); !part.empty(); part = next()) {

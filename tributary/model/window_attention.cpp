@@ -27,7 +27,8 @@ Tensor position_index(int64_t window) {
 // Relative positions on a logarithmic scale, [2 window - 1, 2 window - 1, 2].
 Tensor position_coords(int64_t window) {
   constexpr double kRange = 8;
-  const Tensor one = torch::arange(-(window - 1), window).to(torch::kFloat32) / static_cast<double>(window - 1) * kRange;
+  const Tensor one =
+      torch::arange(-(window - 1), window).to(torch::kFloat32) / static_cast<double>(window - 1) * kRange;
   const Tensor scaled = one.sign() * at::log2(one.abs() + 1) / std::log2(kRange);
   const int64_t side = 2 * window - 1;
   return at::stack({scaled.view({side, 1}).expand({side, side}), scaled.view({1, side}).expand({side, side})}, -1)
@@ -118,8 +119,7 @@ Tensor WindowAttention::bias(const Layout& layout) const {
   const Constants& fixed = constants(layout);
   const int64_t tokens = shape.window * shape.window;
   Tensor positions = table;
-  if (shape.cosine)
-    positions = at::linear(at::linear(fixed.coords, hidden_weight, hidden_bias).relu(), spatial);
+  if (shape.cosine) positions = at::linear(at::linear(fixed.coords, hidden_weight, hidden_bias).relu(), spatial);
   Tensor of_pairs = positions.index_select(0, fixed.index).view({tokens, tokens, shape.heads}).permute({2, 0, 1});
   if (shape.cosine) of_pairs = of_pairs.sigmoid() * kLargestBias;
   of_pairs = of_pairs.unsqueeze(0);

@@ -63,6 +63,7 @@ nlohmann::json export_facts(const Ensemble& ensemble) {
           {"size", preprocessing.size},
           {"resize", preprocessing.resize},
           {"aspect", preprocessing.keep_aspect ? "keep" : "stretch"},
+          {"interpolation", preprocessing.bicubic ? "bicubic" : "bilinear"},
           {"sources", sources}};
 }
 
@@ -79,7 +80,8 @@ void export_state_dict(const std::string& path, const Ensemble& ensemble) {
   const bool alone = ensemble.size() == 1 && architecture(network).photographs;
   std::vector<Tensor> on_host;
   std::vector<TensorEntry> entries;
-  for (const NamedTensor& tensor : alone ? library_state(*first.layered(), architecture(network).torchvision) : own_state(ensemble)) {
+  for (const NamedTensor& tensor :
+       alone ? library_state(*first.layered(), architecture(network).torchvision) : own_state(ensemble)) {
     on_host.push_back(tensor.value.detach().to(torch::kCPU).contiguous());
     const Tensor& own = on_host.back();
     entries.push_back({tensor.name,

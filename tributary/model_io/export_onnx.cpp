@@ -165,7 +165,8 @@ class OnnxTranslator {
   std::string node(const TokenPool& pool, const std::string& x, const Place& at) {
     const auto first = [&] { return reshaped(sliced(x, {0}, {1}, {1}, {1}), {-1, at.shape[1]}); };
     const auto mean = [&] {
-      return graph.node("ReduceMean", {sliced(x, {pool.extra}, {kEnd}, {1}, {1})}, {{"axes", Ints{1}}, {"keepdims", 0}});
+      return graph.node("ReduceMean", {sliced(x, {pool.extra}, {kEnd}, {1}, {1})},
+                        {{"axes", Ints{1}}, {"keepdims", 0}});
     };
     if (pool.of == TokenPool::Of::kBoth) return graph.node("Concat", {first(), mean()}, {{"axis", 1}});
     return pool.of == TokenPool::Of::kClass ? first() : mean();
@@ -203,7 +204,8 @@ class OnnxTranslator {
     const Tensor all = at::cat(tokens, 1);
     // The batch size is that of a slice of the patches, which is multiplied by zero.
     const std::string zero = scaled(sliced(x, {0}, {1}, {1}, {1}), 0);
-    const std::string each = graph.node("Add", {zero, constant(at.name + "tokens", all.view({1, all.size(1), channels}))});
+    const std::string each =
+        graph.node("Add", {zero, constant(at.name + "tokens", all.view({1, all.size(1), channels}))});
     return graph.node("Concat", {each, patches}, {{"axis", 1}});
   }
 
@@ -247,16 +249,14 @@ class OnnxTranslator {
         graph.node("Mul", {graph.node("MatMul", {query, key}), constant(at.name + ".scale", layer.logit_scale())});
     const std::string placed = graph.node("Add", {reshaped(logits, {-1, map.rows * map.columns, heads, tokens, tokens}),
                                                   constant(at.name + ".positions", layer.bias(map))});
-    const std::string weights =
-        graph.node("Softmax", {reshaped(placed, {-1, heads, tokens, tokens})}, {{"axis", -1}});
+    const std::string weights = graph.node("Softmax", {reshaped(placed, {-1, heads, tokens, tokens})}, {{"axis", -1}});
     value = graph.node("MatMul", {weights, part_of(split, 2, shape)});
     value = product(reshaped(permuted(value, {0, 2, 1, 3}), {-1, tokens, channels}),
                     {layer.projection.weight, layer.projection.bias}, at.name + ".proj");
     value = permuted(reshaped(value, {-1, map.rows, map.columns, window, window, channels}), {0, 1, 3, 2, 4, 5});
     value = reshaped(value, {-1, map.height, map.width, channels});
     value = rolled(rolled(value, 1, -map.shift_height), 2, -map.shift_width);
-    return map.height == height && map.width == width ? value
-                                                      : sliced(value, {0, 0}, {height, width}, {1, 2}, {1, 1});
+    return map.height == height && map.width == width ? value : sliced(value, {0, 0}, {height, width}, {1, 2}, {1, 1});
   }
 
   static constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
@@ -272,10 +272,10 @@ class OnnxTranslator {
   std::string mean_of(const std::string& x, const Ints& axes) {
     return graph.node("ReduceMean", {x}, {{"axes", axes}, {"keepdims", 1}});
   }
-  std::string permuted(const std::string& x, const Ints& order) { return graph.node("Transpose", {x}, {{"perm", order}}); }
-  std::string reshaped(const std::string& x, const Ints& shape) {
-    return graph.node("Reshape", {x, integers(shape)});
+  std::string permuted(const std::string& x, const Ints& order) {
+    return graph.node("Transpose", {x}, {{"perm", order}});
   }
+  std::string reshaped(const std::string& x, const Ints& shape) { return graph.node("Reshape", {x, integers(shape)}); }
   std::string sliced(const std::string& x, const Ints& from, const Ints& to, const Ints& axes, const Ints& steps) {
     return graph.node("Slice", {x, integers(from), integers(to), integers(axes), integers(steps)});
   }

@@ -28,7 +28,8 @@ class ScriptWriter {
 
   // Registers the tensor as a member of the module and returns the expression that refers to it.
   std::string member(std::string name, const Tensor& tensor, bool trained = true) {
-    std::replace(name.begin(), name.end(), '.', '_');
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return c == '.' || c == '-'; }, '_');
     const Tensor own = tensor.detach().to(torch::kCPU).clone();
     if (trained)
       module_.register_parameter(name, own, /*is_buffer=*/false);
@@ -37,7 +38,8 @@ class ScriptWriter {
     return "self." + name;
   }
 
-  // Appends the statements of `network` for the variable `x`, pictures of `size` x `size`, and returns the variable with its result.
+  // Appends the statements of `network` for the variable `x`, pictures of `size` x `size`, and returns the variable
+  // with its result.
   std::string translate(const Network& network, int64_t size, const std::string& x, const std::string& prefix) {
     std::vector<std::string> values = {x};
     const std::vector<std::vector<int64_t>> shapes = network.shapes(size);
@@ -152,8 +154,8 @@ class ScriptWriter {
     return fmt::format("torch.flatten({}, 1, 2)", x);
   }
   std::string expression_of(const PatchMerge&, const std::string& x, const std::string&) {
-    const std::string even = assigned(
-        fmt::format("torch.constant_pad_nd({0}, [0, 0, 0, {0}.size(2) % 2, 0, {0}.size(1) % 2])", x));
+    const std::string even =
+        assigned(fmt::format("torch.constant_pad_nd({0}, [0, 0, 0, {0}.size(2) % 2, 0, {0}.size(1) % 2])", x));
     return fmt::format(
         "torch.cat([{0}[:, 0::2, 0::2], {0}[:, 1::2, 0::2], {0}[:, 0::2, 1::2], {0}[:, 1::2, 1::2]], -1)", even);
   }
@@ -171,8 +173,8 @@ class ScriptWriter {
   }
   std::string expression_of(const ResponseNorm& norm, const std::string& x, const std::string& name) {
     const std::string size = assigned(fmt::format("torch.norm({}, 2, [1, 2], True)", x));
-    const std::string relative = assigned(
-        fmt::format("{0} / ({0}.mean([-1], True) + {1})", size, ResponseNorm::kEpsilon));
+    const std::string relative =
+        assigned(fmt::format("{0} / ({0}.mean([-1], True) + {1})", size, ResponseNorm::kEpsilon));
     return fmt::format("{0} + {0} * {1} * {2} + {3}", x, relative, member(name + ".weight", norm.weight),
                        member(name + ".bias", norm.bias));
   }
@@ -197,13 +199,14 @@ class ScriptWriter {
   std::string expression_of(const Attention& layer, const std::string& x, const std::string& name) {
     const int64_t channels = layer.projection.weight.size(0), depth = channels / layer.heads;
     const std::string tokens = assigned(affine(x, {layer.qkv.weight, layer.qkv.bias}, name + ".qkv"));
-    const std::string parts = assigned(fmt::format("{0}.reshape([{0}.size(0), {0}.size(1), 3, {1}, {2}]).permute([2, 0, 3, "
-                                                   "1, 4])",
-                                                   tokens, layer.heads, depth));
+    const std::string parts =
+        assigned(fmt::format("{0}.reshape([{0}.size(0), {0}.size(1), 3, {1}, {2}]).permute([2, 0, 3, "
+                             "1, 4])",
+                             tokens, layer.heads, depth));
     const std::string logits = assigned(fmt::format("torch.matmul({0}[0] * {1}, {0}[1].transpose(-2, -1))", parts,
                                                     1 / std::sqrt(static_cast<double>(depth))));
-    const std::string mixed = assigned(
-        fmt::format("torch.matmul(torch.softmax({}, -1), {}[2]).transpose(1, 2).flatten(2)", logits, parts));
+    const std::string mixed =
+        assigned(fmt::format("torch.matmul(torch.softmax({}, -1), {}[2]).transpose(1, 2).flatten(2)", logits, parts));
     return affine(mixed, {layer.projection.weight, layer.projection.bias}, name + ".proj");
   }
   std::string expression_of(const WindowAttention& layer, const std::string& x, const std::string& name) {
@@ -216,23 +219,28 @@ class ScriptWriter {
     const bool rolls = map.shift_height + map.shift_width > 0;
     if (rolls)
       value = assigned(fmt::format("torch.roll({}, [-{}, -{}], [1, 2])", value, map.shift_height, map.shift_width));
-    value = assigned(fmt::format("{}.reshape([-1, {}, {}, {}, {}, {}]).permute([0, 1, 3, 2, 4, 5]).reshape([-1, {}, {}])",
-                                 value, map.rows, window, map.columns, window, channels, tokens, channels));
+    value =
+        assigned(fmt::format("{}.reshape([-1, {}, {}, {}, {}, {}]).permute([0, 1, 3, 2, 4, 5]).reshape([-1, {}, {}])",
+                             value, map.rows, window, map.columns, window, channels, tokens, channels));
     value = assigned(affine(value, {layer.qkv.weight, layer.qkv_bias()}, name + ".qkv"));
     const std::string parts = split_heads(value, tokens, heads, depth);
     const auto unit = [&](int part) {
-      return assigned(fmt::format("{0}[{1}] / torch.clamp_min(torch.norm({0}[{1}], 2, [-1], True), 1e-12)", parts, part));
+      return assigned(
+          fmt::format("{0}[{1}] / torch.clamp_min(torch.norm({0}[{1}], 2, [-1], True), 1e-12)", parts, part));
     };
-    const std::string query = layer.shape.cosine ? unit(0) : parts + "[0]", key = layer.shape.cosine ? unit(1) : parts + "[1]";
+    const std::string query = layer.shape.cosine ? unit(0) : parts + "[0]",
+                      key = layer.shape.cosine ? unit(1) : parts + "[1]";
     const std::string logits = assigned(fmt::format("torch.matmul({}, {}.transpose(-2, -1)) * {}", query, key,
                                                     member(name + ".scale", layer.logit_scale(), false)));
-    const std::string placed = assigned(fmt::format("({}.reshape([-1, {}, {}, {}, {}]) + {}).reshape([-1, {}, {}, {}])",
-                                                    logits, map.rows * map.columns, heads, tokens, tokens,
-                                                    member(name + ".positions", layer.bias(map), false), heads, tokens, tokens));
-    value = assigned(fmt::format("torch.matmul(torch.softmax({}, -1), {}[2]).transpose(1, 2).flatten(2)", placed, parts));
+    const std::string placed = assigned(
+        fmt::format("({}.reshape([-1, {}, {}, {}, {}]) + {}).reshape([-1, {}, {}, {}])", logits, map.rows * map.columns,
+                    heads, tokens, tokens, member(name + ".positions", layer.bias(map), false), heads, tokens, tokens));
+    value =
+        assigned(fmt::format("torch.matmul(torch.softmax({}, -1), {}[2]).transpose(1, 2).flatten(2)", placed, parts));
     value = assigned(affine(value, {layer.projection.weight, layer.projection.bias}, name + ".proj"));
-    value = assigned(fmt::format("{}.reshape([-1, {}, {}, {}, {}, {}]).permute([0, 1, 3, 2, 4, 5]).reshape([-1, {}, {}, {}])",
-                                 value, map.rows, map.columns, window, window, channels, map.height, map.width, channels));
+    value = assigned(
+        fmt::format("{}.reshape([-1, {}, {}, {}, {}, {}]).permute([0, 1, 3, 2, 4, 5]).reshape([-1, {}, {}, {}])", value,
+                    map.rows, map.columns, window, window, channels, map.height, map.width, channels));
     if (rolls)
       value = assigned(fmt::format("torch.roll({}, [{}, {}], [1, 2])", value, map.shift_height, map.shift_width));
     return fmt::format("{}[:, :{}, :{}]", value, height, width);

@@ -17,6 +17,7 @@
 #include "tributary/io/weight_names.h"
 #include "tributary/model/scripted_source.h"
 #include "tributary/model_io/fit_tensor.h"
+#include "tributary/model_io/timm_config.h"
 
 namespace tributary {
 namespace {
@@ -193,9 +194,11 @@ std::vector<std::string> read_class_names(const std::string& path) {
 
 void declare_network(OptionTable& table, ImportOptions& options) {
   const std::string section = "model";
-  table.text(section, "architecture", &options.architecture,
-             fmt::format("network: {}; by default recognised by the weights, or dtn for small pictures without weights",
-                         fmt::join(architecture_names(), ", ")));
+  table.text(
+      section, "architecture", &options.architecture,
+      "network: lenet, dtn, or a name of torchvision or of docs/models.md, as resnet50, vit_s_16, convnext_tiny, "
+      "swin_t, efficientnet_b0, mobilenet_v3_large, densenet121 or regnet_y_400mf; by default recognised by the "
+      "weights, or dtn for small pictures without weights");
   table.integer(section, "size", &options.size, 0, 4096, "side of the network's input; 0 takes the network's default")
       .metavar("PIXELS");
   table
@@ -204,6 +207,11 @@ void declare_network(OptionTable& table, ImportOptions& options) {
       .metavar("PIXELS");
   table.choice(section, "aspect", &options.aspect, {{"stretch", Aspect::kStretch}, {"keep", Aspect::kKeep}},
                "stretch pictures to a square, or resize the shorter side and take the centre crop");
+  table.choice(section, "interpolation", &options.interpolation,
+               {{"auto", InterpolationChoice::kAuto},
+                {"bilinear", InterpolationChoice::kBilinear},
+                {"bicubic", InterpolationChoice::kBicubic}},
+               "how pictures are resized; auto takes what the weights say, or the network's default");
   table.text(section, "mean", &options.mean, "mean per channel, as in 0.485,0.456,0.406").metavar("NUMBERS");
   table.text(section, "std", &options.deviation, "standard deviation per channel")
       .metavar("NUMBERS")
@@ -241,6 +249,8 @@ void apply_preprocessing(const ImportOptions& options, const Architecture& netwo
                 info.preprocessing.size);
   require_preprocessing(network, info.preprocessing);
   info.preprocessing.keep_aspect = options.aspect == Aspect::kKeep;
+  if (options.interpolation != InterpolationChoice::kAuto)
+    info.preprocessing.bicubic = options.interpolation == InterpolationChoice::kBicubic;
   info.normalisation = network.normalisation;
   if (!options.mean.empty()) info.normalisation.mean = three_numbers(options.mean, "--mean");
   if (!options.deviation.empty()) info.normalisation.deviation = three_numbers(options.deviation, "--std");
@@ -264,6 +274,7 @@ WeightFile read_weights(const std::string& path, const ImportOptions& given) {
   } else {
     result.files.push_back(TensorFile::read(path));
     apply_metadata(result.files.front().metadata(), path, options);
+    apply_timm_config(path, options);
   }
   Collected all = collect(result.files, nullptr);
   ModelInfo& info = result.info;

@@ -17,6 +17,7 @@
 namespace tributary {
 
 enum class Aspect { kStretch, kKeep };
+enum class InterpolationChoice { kAuto, kBilinear, kBicubic };
 enum class StrideChoice { kAuto, kIn3x3, kIn1x1 };
 
 // Properties of a model that a state dictionary does not contain.
@@ -26,6 +27,7 @@ struct ImportOptions {
   int64_t size = 0;          // 0: the architecture's default
   int64_t resize = 0;
   Aspect aspect = Aspect::kStretch;
+  InterpolationChoice interpolation = InterpolationChoice::kAuto;  // auto: the architecture's default
   std::string mean, deviation;  // "0.485,0.456,0.406"; empty: the architecture's default
   StrideChoice stride = StrideChoice::kAuto;
   bool ignore_extra = false;  // accept tensors that the architecture does not have

@@ -66,8 +66,8 @@ const std::vector<int64_t>* shape_in(const Candidates& all, std::initializer_lis
 
 // The name of a linear layer after the features: one that some library uses, and no layer of the backbone.
 std::string head_of(const Candidates& all, const Backbone& backbone) {
-  for (const std::string& name : {backbone.head.timm, backbone.head.torchvision, std::string("head"), std::string("head.fc"),
-                                  std::string("classifier"), std::string("fc")}) {
+  for (const std::string& name : {backbone.head.timm, backbone.head.torchvision, std::string("head"),
+                                  std::string("head.fc"), std::string("classifier"), std::string("fc")}) {
     const auto found = all.find(name + ".weight");
     if (found != all.end() && found->second.shape.size() == 2) return name;
   }
@@ -157,7 +157,8 @@ Fit fit_of(const Candidates& all, const std::string& name) {
     }
     const size_t constants = static_cast<size_t>(
         std::count_if(fit.ours.begin(), fit.ours.end(), [](const auto& pair) { return pair.second.empty(); }));
-    fit.share = static_cast<double>(fitting) / static_cast<double>(std::max({expected, present - constants, size_t{1}}));
+    fit.share =
+        static_cast<double>(fitting) / static_cast<double>(std::max({expected, present - constants, size_t{1}}));
     if (other_constants) fit.share /= 2;  // another window
     if (fit.share > best.share) best = std::move(fit);
   }
@@ -194,7 +195,8 @@ bool has_common_names(const std::string& architecture) {
 
 namespace {
 
-NetworkMatch match_names(const TensorFile& file, const std::vector<std::string>& bare, const std::string& architecture) {
+NetworkMatch match_names(const TensorFile& file, const std::vector<std::string>& bare,
+                         const std::string& architecture) {
   NetworkMatch match;
   const std::vector<TranslatedName> names = translate_names(bare);
   const Candidates all = candidates_of(file, names);
@@ -221,7 +223,8 @@ NetworkMatch match_names(const TensorFile& file, const std::vector<std::string>&
   match.joined.resize(names.size());
   for (const auto& [name, candidate] : all) {
     const auto found = best.ours.find(name);
-    const size_t place = **std::find_if(candidate.parts.begin(), candidate.parts.end(), [](const auto& part) { return part.has_value(); });
+    const size_t place = **std::find_if(candidate.parts.begin(), candidate.parts.end(),
+                                        [](const auto& part) { return part.has_value(); });
     match.names[place] = found == best.ours.end() ? "backbone." + name : found->second;
     if (!candidate.whole) join(candidate, file, match);
   }

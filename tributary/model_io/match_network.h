@@ -15,8 +15,8 @@
 namespace tributary {
 
 struct NetworkMatch {
-  std::string architecture;  // empty if none fits
-  std::string nearest;       // the one with the most tensors in common
+  std::string architecture;        // empty if none fits
+  std::string nearest;             // the one with the most tensors in common
   double share = 0;                // of tensors in common with it
   std::vector<std::string> unfit;  // tensors of the file that the nearest does not have, or has in another shape
   // Per tensor of the file: our name, "backbone.conv_proj.weight"; empty for tensors that carry no weights. A tensor of
@@ -24,7 +24,7 @@ struct NetworkMatch {
   std::vector<std::string> names;
   // What replaces a tensor of the file: its parts joined. Null for the others.
   std::vector<const TensorEntry*> joined;
-  std::deque<TensorEntry> made;  // entries that `joined` points to
+  std::deque<TensorEntry> made;            // entries that `joined` points to
   std::deque<std::vector<uint8_t>> bytes;  // their data
 };
 

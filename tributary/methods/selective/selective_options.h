@@ -10,6 +10,7 @@
 #include "tributary/adapt/selection.h"
 #include "tributary/methods/method_options.h"
 #include "tributary/train/sgd.h"
+#include "tributary/train/trained_layers.h"
 
 namespace tributary {
 
@@ -37,8 +38,10 @@ struct SelectiveOptions : MethodOptions {
   double lambda_adv = 1;
   RateSchedule schedule = RateSchedule::kDecay;
   SgdOptions sgd;
-  bool mixup = true;    // ablation (e)
-  bool denoise = true;  // ablation (b)
+  TrainedLayers trained;
+  double clip_gradient = -1;  // largest norm of a backbone's gradient; 0: any; negative: by the architecture
+  bool mixup = true;          // ablation (e)
+  bool denoise = true;        // ablation (b)
   InformationSet information_set = InformationSet::kClean;
   AdversarialSet adversarial_set = AdversarialSet::kClean;
   LoaderPairing pairing = LoaderPairing::kIndependent;
@@ -49,8 +52,8 @@ struct SelectiveOptions : MethodOptions {
   // Ingredients of the variant `tributary` (docs/method.md, Our variant).
   int64_t target_statistics = 0;  // passes that adapt BatchNorm's running statistics before the first labels
   StatisticsRule statistics_rule = StatisticsRule::kAlways;
-  int64_t round_statistics = 0;   // the same passes before the evaluation of every round
-  bool unconfident_pass = true;   // pass D_u through the sources even if it is not aligned
+  int64_t round_statistics = 0;  // the same passes before the evaluation of every round
+  bool unconfident_pass = true;  // pass D_u through the sources even if it is not aligned
   ScoreScale score_scale = ScoreScale::kFree;
   std::string class_prior = "uniform";  // which diversity is measured against: uniform, auto (estimated) or a file
   bool per_class = false;               // select the same share of every pseudo-class
