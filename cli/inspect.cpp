@@ -224,6 +224,11 @@ class Inspect : public Command {
     print(fmt::format(", {} classes ({}), pictures of {}x{}{}{}\n\n", classes.size(), printable(joined(classes), 60),
                       size, size, resize > size ? fmt::format(" out of {}x{}", resize, resize) : "",
                       first.at("keep_aspect").get<bool>() ? ", aspect kept" : ""));
+    for (const auto& source : result.at("sources"))
+      print(fmt::format("{}: {}, mean {:g}, std {:g}\n", safe_line(source.at("name").get<std::string>()),
+                        source.value("interpolation", std::string("bilinear")),
+                        fmt::join(source.at("mean").get<std::vector<double>>(), " "),
+                        fmt::join(source.at("deviation").get<std::vector<double>>(), " ")));
     Table sources({{"source"},
                    {"architecture"},
                    {"features", Align::kRight},

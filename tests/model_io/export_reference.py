@@ -21,8 +21,8 @@ def main(kind, model, shape, pixels, out):
         else:
             import torchvision
             state = torch.load(model, weights_only=True)
-            last = "classifier.6.bias" if "vgg" in kind else "fc.bias"
-            network = getattr(torchvision.models, kind.split(":")[1])(weights=None, num_classes=len(state[last]))
+            classes = len(list(state.values())[-1])  # the bias of the last layer
+            network = getattr(torchvision.models, kind.split(":")[1])(weights=None, num_classes=classes)
             network.load_state_dict(state)
             normalise = torchvision.transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
             probabilities = network.eval()(normalise(x.permute(0, 3, 1, 2).float() / 255)).softmax(1)

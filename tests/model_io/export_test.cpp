@@ -123,6 +123,59 @@ TEST(ExportOnnx, VggAdaptivePoolingMatchesInOnnxRuntime) {
   EXPECT_TENSOR_NEAR(run_onnx(*node, ensemble, set), our_probabilities(ensemble, set), 1e-4);
 }
 
+// Scales and biases that start at zero or one would hide mistakes.
+void randomise(Ensemble& ensemble) {
+  torch::NoGradGuard no_grad;
+  uint64_t seed = 50;
+  for (const SourceModel& source : ensemble.sources)
+    for (const NamedTensor& tensor : source.backbone_parameters())
+      if (tensor.value.dim() == 1 || tensor.name.ends_with("layer_scale"))
+        tensor.value.add_(0.3 * test::normals(tensor.value.sizes(), ++seed));
+}
+
+const std::vector<std::vector<std::string>>& exported_families() {
+  static const std::vector<std::vector<std::string>> all = {
+      {"vit_ti_16", "vit_ti_8_prenorm_ls_reg_both", "vit_ti_32_clip", "convnext_tiny", "convnextv2_tiny", "swin_t",
+       "swin_v2_t"},
+      {"mobilenet_v2", "mobilenet_v3_small", "efficientnet_b0", "tf_efficientnet_b0", "densenet121", "regnet_y_400mf"}};
+  return all;
+}
+
+TEST(ExportOnnx, EveryFamilyMatchesInOnnxRuntime) {
+  const auto node = test::node_with();
+  if (!node) GTEST_SKIP() << test::kNoOnnxRuntime;
+  for (const std::vector<std::string>& names : exported_families()) {
+    Ensemble ensemble = ensemble_of(names, 64);
+    randomise(ensemble);
+    const ImageSet set = pictures(64);
+    for (SourceModel& source : ensemble.sources) {  // one at a time tells which
+      Ensemble alone;
+      alone.sources.push_back(std::move(source));
+      EXPECT_TENSOR_NEAR(run_onnx(*node, alone, set), our_probabilities(alone, set), 1e-4)
+          << alone.sources.front().info().architecture;
+    }
+  }
+}
+
+TEST(ExportTorchScript, EveryFamilyMatchesInPyTorch) {
+  const auto python = test::python_with("torch, numpy");
+  if (!python) GTEST_SKIP() << "skipped: no python3-torch";
+  const TempDir folder;
+  for (const std::vector<std::string>& names : exported_families()) {
+    Ensemble ensemble = ensemble_of(names, 64);
+    randomise(ensemble);
+    const ImageSet set = pictures(64);
+    for (SourceModel& source : ensemble.sources) {
+      Ensemble alone;
+      alone.sources.push_back(std::move(source));
+      export_torchscript(folder / "model.pt", alone);
+      EXPECT_TENSOR_NEAR(run_python_model(*python, "torchscript", folder / "model.pt", set, 5),
+                         our_probabilities(alone, set), 1e-4)
+          << alone.sources.front().info().architecture;
+    }
+  }
+}
+
 TEST(ExportTorchScript, EveryMixtureRuleMatchesInPyTorch) {
   const auto python = test::python_with("torch, numpy");
   if (!python) GTEST_SKIP() << "skipped: no python3-torch";
@@ -145,8 +198,10 @@ TEST(ExportStateDict, SingleSourceLoadsInTorchvision) {
   const auto python = test::python_with("torchvision, numpy");
   if (!python) GTEST_SKIP() << "skipped: no python3-torchvision";
   const TempDir folder;
-  for (const std::string name : {"resnet18", "resnext50_32x4d"}) {
+  for (const std::string name : {"resnet18", "resnext50_32x4d", "convnext_tiny", "swin_v2_t", "mobilenet_v3_small",
+                                 "efficientnet_b0", "densenet121", "regnet_y_400mf"}) {
     Ensemble ensemble = ensemble_of({name}, 64);
+    randomise(ensemble);
     export_state_dict(folder / "model.pt", ensemble);
     EXPECT_TENSOR_NEAR(run_python_model(*python, "torchvision:" + name, folder / "model.pt", pictures(64), 5),
                        our_probabilities(ensemble, pictures(64)), 1e-4);
@@ -155,8 +210,9 @@ TEST(ExportStateDict, SingleSourceLoadsInTorchvision) {
 
 TEST(ExportStateDict, RoundTrips) {
   const TempDir folder;
-  for (const std::string name : {"lenet", "dtn", "resnet18"}) {
-    const int size = name == "resnet18" ? 64 : 32;
+  for (const std::string name : {"lenet", "dtn", "resnet18", "vit_ti_16", "vit_ti_8_prenorm_ls_reg_both",
+                                 "convnextv2_tiny", "mobilenetv3_small_100"}) {
+    const int size = name == "lenet" || name == "dtn" ? 32 : 64;
     Ensemble ensemble = ensemble_of({name}, size);
     export_state_dict(folder / "model.pt", ensemble);
     ImportOptions options;

@@ -28,9 +28,10 @@ int centre_offset(int length, int size) {
 }
 
 Picture preprocessed(Picture picture, const Preprocessing& preprocessing) {
+  const Interpolation interpolation = preprocessing.bicubic ? Interpolation::kBicubic : Interpolation::kBilinear;
   if (picture.height == preprocessing.resize && picture.width == preprocessing.resize) return picture;
   if (!preprocessing.keep_aspect || picture.height == picture.width)
-    return resize_bilinear(picture, preprocessing.resize, preprocessing.resize);
+    return resize_picture(picture, preprocessing.resize, preprocessing.resize, interpolation);
   const int shorter = std::min(picture.height, picture.width);
   const int longer = std::max(picture.height, picture.width);
   constexpr int kMaxAspect = 100;
@@ -44,7 +45,7 @@ Picture preprocessed(Picture picture, const Preprocessing& preprocessing) {
   if (int64_t{scaled(picture.height)} * scaled(picture.width) > DecodeLimits{}.max_pixels)
     throw PictureError(fmt::format("{} x {} pixels, too many once the shorter side is resized to {}", picture.width,
                                    picture.height, preprocessing.resize));
-  const Picture resized = resize_bilinear(picture, scaled(picture.height), scaled(picture.width));
+  const Picture resized = resize_picture(picture, scaled(picture.height), scaled(picture.width), interpolation);
   const auto offset = [&](int length) {
     const int wanted =
         centre_offset(length, preprocessing.size) - centre_offset(preprocessing.resize, preprocessing.size);

@@ -1,6 +1,7 @@
 #include "tributary/experiments/roofline.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tributary/device/device.h"
 #include "tributary/experiments/synthetic.h"
@@ -8,7 +9,7 @@
 namespace tributary {
 namespace {
 
-// Shape of a value: channels, and height and width (1 if flat).
+// Shape of a value: channels, and height and width (1 if flat; of tokens, the root of their number).
 struct Extent {
   double channels, side;
   double count() const { return channels * side * side; }
@@ -25,6 +26,8 @@ struct Measure {
   bool first;     // needs no input gradient
   bool training;  // BatchNorm computes batch statistics
   LayerWork& work;
+  const std::vector<Extent>& values;
+  const std::vector<int>& inputs;
 
   Extent multiply(Extent out, double products) const {
     work.flops = 2 * products;
@@ -45,7 +48,8 @@ struct Measure {
     return multiply(out, out.side * out.side * static_cast<double>(layer.weight.numel()));
   }
   Extent operator()(const Linear& layer) const {
-    return multiply({static_cast<double>(layer.weight.size(0)), 1}, static_cast<double>(layer.weight.numel()));
+    return multiply({static_cast<double>(layer.weight.size(0)), in.side},
+                    in.side * in.side * static_cast<double>(layer.weight.numel()));
   }
   // In training the input is read twice, for the statistics and for normalising.
   Extent operator()(const BatchNorm&) const { return move(in, (training ? 3 : 2) * in.count(), 5 * in.count()); }
@@ -61,6 +65,45 @@ struct Measure {
   Extent operator()(const Add&) const { return move(in, 3 * in.count(), 3 * in.count()); }
   Extent operator()(const Flatten&) const { return {in.count(), 1}; }
   Extent operator()(const Dropout&) const { return move(in, 2 * in.count(), 2 * in.count()); }
+  Extent operator()(const Activation&) const { return move(in, 2 * in.count(), 3 * in.count()); }
+  Extent operator()(const WindowPool& pool) const {
+    const Extent out{in.channels, windows(in.side, pool.size, pool.size, 0)};
+    return move(out, in.count() + out.count(), in.count() + out.count());
+  }
+  Extent operator()(const Multiply&) const { return move(in, 3 * in.count(), 5 * in.count()); }
+  Extent operator()(const Concat&) const {
+    double channels = 0;
+    for (const int input : inputs) channels += values[static_cast<size_t>(input)].channels;
+    const Extent out{channels, in.side};
+    return move(out, 2 * out.count(), 2 * out.count());
+  }
+  Extent operator()(const ChannelsLast&) const { return in; }
+  Extent operator()(const ChannelsFirst&) const { return in; }
+  Extent operator()(const MapTokens&) const { return in; }
+  Extent operator()(const PatchMerge&) const {
+    return move({4 * in.channels, std::ceil(in.side / 2)}, 2 * in.count(), 2 * in.count());
+  }
+  Extent operator()(const TokenPool& pool) const {
+    return move({(pool.of == TokenPool::Of::kBoth ? 2 : 1) * in.channels, 1}, in.count(), in.count());
+  }
+  Extent operator()(const LayerNorm&) const { return move(in, 2 * in.count(), 4 * in.count()); }
+  Extent operator()(const ChannelScale&) const { return move(in, 2 * in.count(), 4 * in.count()); }
+  Extent operator()(const ResponseNorm&) const { return move(in, 3 * in.count(), 6 * in.count()); }
+  Extent operator()(const TokenEmbedding& layer) const {
+    double tokens = static_cast<double>(layer.position.size(1));
+    if (layer.registers.defined()) tokens += static_cast<double>(layer.registers.size(1));
+    const Extent out{in.channels, std::sqrt(tokens)};
+    return move(out, 2 * out.count(), 2 * out.count());
+  }
+  Extent operator()(const Attention&) const { return attention(in.side * in.side); }
+  Extent operator()(const WindowAttention& layer) const {
+    return attention(static_cast<double>(layer.shape.window * layer.shape.window));
+  }
+  // Two projections, and products of every token with the `reach` tokens that it attends to.
+  Extent attention(double reach) const {
+    const double tokens = in.side * in.side;
+    return multiply(in, tokens * (4 * in.channels * in.channels + 2 * reach * in.channels));
+  }
 };
 
 // Seconds of `work` on the device, median of five.
@@ -100,8 +143,12 @@ std::vector<LayerWork> work_of(const Network& network, int64_t size, bool traini
   std::vector<LayerWork> work;
   for (const Layer& layer : network.layers()) {
     work.emplace_back();
-    const Measure measure{values[static_cast<size_t>(layer.inputs.front())], layer.inputs.front() == 0, training,
-                          work.back()};
+    const Measure measure{values[static_cast<size_t>(layer.inputs.front())],
+                          layer.inputs.front() == 0,
+                          training,
+                          work.back(),
+                          values,
+                          layer.inputs};
     values.push_back(std::visit(measure, layer.kind));
   }
   return work;

@@ -60,6 +60,7 @@ ModelInfo info_from(const json& object) {
   info.preprocessing.size = parse_size(object.at("input_size"));
   info.preprocessing.resize = object.contains("resize") ? parse_size(object.at("resize")) : info.preprocessing.size;
   info.preprocessing.keep_aspect = object.value("keep_aspect", false);
+  info.preprocessing.bicubic = choice<bool>(object, "interpolation", {"bilinear", false}, {"bicubic", true});
   info.normalisation.mean = object.at("mean");
   info.normalisation.deviation = object.at("deviation");
   info.bottleneck = object.value("bottleneck", true);
@@ -88,6 +89,7 @@ std::string to_json(const ModelInfo& info) {
                  {"input_size", info.preprocessing.size},
                  {"resize", info.preprocessing.resize},
                  {"keep_aspect", info.preprocessing.keep_aspect},
+                 {"interpolation", info.preprocessing.bicubic ? "bicubic" : "bilinear"},
                  {"mean", info.normalisation.mean},
                  {"deviation", info.normalisation.deviation},
                  {"bottleneck", info.bottleneck},

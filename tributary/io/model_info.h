@@ -19,6 +19,8 @@ struct Normalisation {
   std::array<double, 3> deviation = {0.5, 0.5, 0.5};
   bool operator==(const Normalisation&) const = default;
 };
+inline constexpr Normalisation kClipNormalisation = {{0.48145466, 0.4578275, 0.40821073},
+                                                     {0.26862954, 0.26130258, 0.27577711}};
 inline constexpr Normalisation kImageNetNormalisation = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
 
 // The strided convolution of a residual bottleneck block: the 3x3 (torchvision) or the first 1x1 (weights converted

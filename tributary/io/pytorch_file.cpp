@@ -23,7 +23,8 @@ constexpr std::array<uint8_t, 4> kZipStart{'P', 'K', 3, 4};
 constexpr std::array<uint8_t, 13> kLegacyStart{0x8a, 10,   0x6c, 0xfc, 0x9c, 0x46, 0xf9,
                                                0x20, 0x6a, 0xa8, 0x50, 0x19, '.'};
 constexpr int64_t kLegacyProtocol = 1001;
-constexpr std::array<std::string_view, 5> kWrappers{"state_dict", "model_state_dict", "model", "net", "module"};
+constexpr std::array<std::string_view, 9> kWrappers{"state_dict",     "model_state_dict", "model",     "net", "module",
+                                                    "state_dict_ema", "model_ema",        "ema_model", "ema"};
 constexpr int kMaxWrappers = 4;  // dictionaries around the state dictionary
 constexpr size_t kMaxTensors = 100'000;
 constexpr std::string_view kParallelPrefix = "module.";

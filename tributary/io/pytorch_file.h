@@ -23,7 +23,8 @@ bool looks_like_pytorch_file(std::span<const uint8_t> bytes);
 // A file in memory and its tensors. Not copyable: the entries point into the bytes.
 //
 // The state dictionary may be the root value or nested under "state_dict", "model_state_dict", "model", "net" or
-// "module". A prefix "module." that all tensors share (DataParallel) is removed.
+// "module", or under the names of its moving average ("state_dict_ema", "model_ema") if there is no other. A prefix
+// "module." that all tensors share (DataParallel) is removed.
 class PytorchFile {
  public:
   // Reads and validates the whole file; throws an InputError that names it.

@@ -58,6 +58,8 @@ std::string recognise_resnet(const ShapeMap& shapes) {
   const auto [out, in] = std::pair((*middle)[0], (*middle)[1]);
   if (out == 64 && in == 64)
     return is({3, 4, 6, 3}) ? "resnet50" : is({3, 4, 23, 3}) ? "resnet101" : is({3, 8, 36, 3}) ? "resnet152" : "";
+  if (out == 128 && in == 128)
+    return is({3, 4, 6, 3}) ? "wide_resnet50_2" : is({3, 4, 23, 3}) ? "wide_resnet101_2" : "";
   if (out == 128 && in == 4 && is({3, 4, 6, 3})) return "resnext50_32x4d";
   if (out == 256 && in == 8 && is({3, 4, 23, 3})) return "resnext101_32x8d";
   if (out == 256 && in == 4 && is({3, 4, 23, 3})) return "resnext101_64x4d";
@@ -76,7 +78,8 @@ std::string recognise_vgg(const ShapeMap& shapes) {
   return std::string(convolutions == 13 ? "vgg16" : "vgg19") + (norms ? "_bn" : "");
 }
 
-constexpr std::array<std::string_view, 5> kWrapperPrefixes = {"module.", "model.", "net.", "network.", "_orig_mod."};
+constexpr std::array<std::string_view, 9> kWrapperPrefixes = {
+    "module.", "model.", "net.", "network.", "_orig_mod.", "ema_model.", "ema.", "model_ema.", "backbone."};
 
 // Drops `prefix` where a name has it.
 std::vector<std::string> without(const std::vector<std::string>& names, std::string_view prefix) {
@@ -85,8 +88,9 @@ std::vector<std::string> without(const std::vector<std::string>& names, std::str
   return rest;
 }
 
-// Drops the prefixes that all names share.
-std::vector<std::string> without_wrappers(std::vector<std::string> names) {
+}  // namespace
+
+std::vector<std::string> without_wrapper_prefixes(std::vector<std::string> names) {
   for (bool changed = true; changed && !names.empty();) {
     changed = false;
     for (const std::string_view prefix : kWrapperPrefixes) {
@@ -98,6 +102,15 @@ std::vector<std::string> without_wrappers(std::vector<std::string> names) {
   }
   return names;
 }
+
+std::vector<std::vector<std::string>> without_partial_prefixes(const std::vector<std::string>& names) {
+  std::vector<std::vector<std::string>> all;
+  for (const std::string_view prefix : kWrapperPrefixes)
+    if (std::vector<std::string> rest = without(names, prefix); rest != names) all.push_back(std::move(rest));
+  return all;
+}
+
+namespace {
 
 // "fc.1.weight" to "fc.weight", if the layers of `head` ("fc.") have only one number.
 void flatten_head(std::vector<std::string>& names, std::string_view head) {
@@ -133,7 +146,7 @@ bool is_known(const std::vector<std::string>& names, const std::vector<ForeignTe
 std::vector<std::string> our_names(const std::vector<ForeignTensor>& theirs) {
   std::vector<std::string> names;
   for (const ForeignTensor& tensor : theirs) names.push_back(tensor.name);
-  names = without_wrappers(std::move(names));
+  names = without_wrapper_prefixes(std::move(names));
   std::vector<std::string> ours = named_like_ours(names);
   if (is_known(ours, theirs)) return ours;
   for (const std::string_view prefix : kWrapperPrefixes) {

@@ -30,6 +30,11 @@ struct ForeignTensor {
 // network. A head Sequential(Dropout, Linear), "fc.1.weight", counts as its only layer: "fc.weight".
 std::vector<std::string> our_names(const std::vector<ForeignTensor>& theirs);
 
+// Drops the prefixes of wrappers that all names share.
+std::vector<std::string> without_wrapper_prefixes(std::vector<std::string> names);
+// The same names with one of these prefixes dropped where they have it, for each prefix that some of them have.
+std::vector<std::vector<std::string>> without_partial_prefixes(const std::vector<std::string>& names);
+
 // Names of layers that may be the last linear one, last in the file first: those with a two-dimensional weight.
 std::vector<std::string> last_layer_candidates(const std::vector<ForeignTensor>& theirs);
 

@@ -46,8 +46,8 @@ bool Ensemble::agreed(bool own) const {
 namespace {
 
 std::string describe(const Preprocessing& preprocessing) {
-  return fmt::format("{0}x{0} cropped from {1}x{1}{2}", preprocessing.size, preprocessing.resize,
-                     preprocessing.keep_aspect ? ", aspect ratio kept" : "");
+  return fmt::format("{0}x{0} cropped from {1}x{1}{2}{3}", preprocessing.size, preprocessing.resize,
+                     preprocessing.keep_aspect ? ", aspect ratio kept" : "", preprocessing.bicubic ? ", bicubic" : "");
 }
 
 }  // namespace

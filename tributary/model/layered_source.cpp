@@ -19,7 +19,7 @@ Classifier make_classifier(const ModelInfo& info, Start start, const Init& init)
 }  // namespace
 
 LayeredSource::LayeredSource(const ModelInfo& info, const Init& init, Start classifier)
-    : backbone_(make_backbone(info.architecture, info.first_stride, child(init, 0))),
+    : backbone_(make_backbone(info.architecture, info.first_stride, child(init, 0), info.preprocessing.size)),
       classifier_(make_classifier(info, classifier, child(init, 2))),
       dropout_(info.bottleneck_dropout) {
   if (info.bottleneck)
@@ -141,7 +141,7 @@ Affine LayeredSource::folded_head() const {
   }
   if (bottleneck_) {
     const BatchNorm& bn = bottleneck_->bn;
-    const Tensor scale = exact(bn.weight) / (exact(bn.running_var) + kBatchNormEpsilon).sqrt();
+    const Tensor scale = exact(bn.weight) / (exact(bn.running_var) + bn.epsilon).sqrt();
     const Tensor shift = (exact(bottleneck_->linear.bias) - exact(bn.running_mean)) * scale + exact(bn.bias);
     head.bias = head.bias + head.weight.matmul(shift);
     head.weight = head.weight.matmul(scale.unsqueeze(1) * exact(bottleneck_->linear.weight));

@@ -54,6 +54,7 @@ class LayeredSource : public SourceBody {
   const Network& network() const { return backbone_.network; }
   Network& network() { return backbone_.network; }
   int64_t backbone_width() const { return backbone_.width; }
+  const HeadName& head() const { return backbone_.head; }
   // Bottleneck, its BatchNorm and the classifier folded into one affine map of the backbone's features, valid in
   // evaluation mode.
   Affine folded_head() const;

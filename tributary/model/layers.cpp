@@ -1,5 +1,6 @@
 #include "tributary/model/layers.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tributary/model/sync_batch_norm.h"
@@ -34,6 +35,8 @@ Tensor initial_weight(torch::IntArrayRef shape, int64_t fan_in, int64_t fan_out,
       return normal(shape, 0.01, *init);
     case Start::kXavier:
       return normal(shape, std::sqrt(2.0 / static_cast<double>(fan_in + fan_out)), *init);
+    case Start::kNarrow:
+      return normal(shape, 0.02, *init);
   }
   return {};
 }
@@ -44,20 +47,39 @@ Tensor parameter(Tensor value) {
 
 }  // namespace
 
+std::string tensor_name(const std::string& layer, const std::string& tensor) {
+  return layer.ends_with('_') ? layer + tensor : layer + "." + tensor;
+}
+
 Conv2d::Conv2d(const ConvShape& shape, Start start, const Init& init)
-    : stride(shape.stride), padding(shape.padding), groups(shape.groups) {
+    : stride(shape.stride), padding(shape.padding), groups(shape.groups), same(shape.same) {
   const int64_t area = shape.kernel * shape.kernel;
   const int64_t fan_in = shape.in / groups * area;
-  weight = parameter(initial_weight({shape.out, shape.in / groups, shape.kernel, shape.kernel}, fan_in,
-                                    shape.out / groups * area, start, child(init, 0))
-                         .contiguous(at::MemoryFormat::ChannelsLast));
+  const std::vector<int64_t> extents = {shape.out, shape.in / groups, shape.kernel, shape.kernel};
+  // Uninitialised weights are not copied, so that building a network to read its shapes is fast.
+  weight = parameter(init ? initial_weight(extents, fan_in, shape.out / groups * area, start, child(init, 0))
+                                .contiguous(at::MemoryFormat::ChannelsLast)
+                          : torch::empty(extents, torch::kFloat32, at::MemoryFormat::ChannelsLast));
   if (!shape.bias) return;
   const bool random = init && start == Start::kDefault;
   bias = parameter(random ? uniform({shape.out}, 1 / std::sqrt(static_cast<double>(fan_in)), init->child(1))
                           : torch::zeros({shape.out}));
 }
 
+std::pair<int64_t, int64_t> Conv2d::pads(int64_t side) const {
+  if (!same) return {padding, padding};
+  const int64_t out = (side + stride - 1) / stride;
+  const int64_t total = std::max<int64_t>(0, (out - 1) * stride + weight.size(2) - side);
+  return {total / 2, total - total / 2};
+}
+
 Tensor Conv2d::operator()(const Tensor& x) const {
+  if (same) {
+    const auto [top, bottom] = pads(x.size(2));
+    const auto [left, right] = pads(x.size(3));
+    return at::conv2d(at::constant_pad_nd(x, {left, right, top, bottom}), weight, bias, stride, at::IntArrayRef{0, 0},
+                      /*dilation=*/1, groups);
+  }
   return at::conv2d(x, weight, bias, stride, padding, /*dilation=*/1, groups);
 }
 
@@ -66,22 +88,22 @@ void Conv2d::list(const std::string& prefix, TensorList& list) const {
   if (bias.defined()) list.parameters.push_back({prefix + ".bias", bias});
 }
 
-BatchNorm::BatchNorm(int64_t channels)
+BatchNorm::BatchNorm(int64_t channels, double epsilon_value)
     : weight(parameter(torch::ones({channels}))),
       bias(parameter(torch::zeros({channels}))),
       running_mean(torch::zeros({channels})),
       running_var(torch::ones({channels})),
-      num_batches_tracked(torch::zeros({}, torch::kInt64)) {}
+      num_batches_tracked(torch::zeros({}, torch::kInt64)),
+      epsilon(epsilon_value) {}
 
 Tensor BatchNorm::operator()(const Tensor& x, const DropoutStream* dropout_stream) {
   const bool training = dropout_stream != nullptr && !frozen;
   const bool updates = !(training && keep_running_stats);
   if (training && comm)
     return sync_batch_norm(
-        *comm, x,
-        {weight, bias, updates ? running_mean : Tensor(), updates ? running_var : Tensor(), 0.1, kBatchNormEpsilon});
+        *comm, x, {weight, bias, updates ? running_mean : Tensor(), updates ? running_var : Tensor(), 0.1, epsilon});
   return at::batch_norm(x, weight, bias, updates ? running_mean : Tensor(), updates ? running_var : Tensor(), training,
-                        0.1, kBatchNormEpsilon, /*cudnn_enabled=*/true);
+                        0.1, epsilon, /*cudnn_enabled=*/true);
 }
 
 void BatchNorm::list(const std::string& prefix, TensorList& list) const {
@@ -100,16 +122,18 @@ void count_batch(const std::vector<BatchNorm*>& layers) {
   at::_foreach_add_(counters, 1);
 }
 
-Linear::Linear(int64_t in, int64_t out, Start start, const Init& init)
-    : weight(parameter(initial_weight({out, in}, in, out, start, init))), bias(parameter(torch::zeros({out}))) {}
+Linear::Linear(int64_t in, int64_t out, Start start, const Init& init, bool with_bias)
+    : weight(parameter(initial_weight({out, in}, in, out, start, init))) {
+  if (with_bias) bias = parameter(torch::zeros({out}));
+}
 
 Tensor Linear::operator()(const Tensor& x) const {
   return at::linear(x, weight, bias);
 }
 
 void Linear::list(const std::string& prefix, TensorList& list) const {
-  list.parameters.push_back({prefix + ".weight", weight});
-  list.parameters.push_back({prefix + ".bias", bias});
+  list.parameters.push_back({tensor_name(prefix, "weight"), weight});
+  if (bias.defined()) list.parameters.push_back({tensor_name(prefix, "bias"), bias});
 }
 
 WeightNormLinear::WeightNormLinear(int64_t in, int64_t out, Start start, const Init& init) {

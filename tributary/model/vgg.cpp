@@ -34,7 +34,7 @@ Backbone make_vgg(const VggPlan& plan, const Init& init) {
     net.then(Dropout{0.5, false});
     in = kHidden;
   }
-  return {std::move(net), kHidden};
+  return {std::move(net), kHidden, {"classifier.6", "head.fc"}};
 }
 
 }  // namespace tributary

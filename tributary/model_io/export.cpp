@@ -13,15 +13,18 @@
 namespace tributary {
 namespace {
 
-// A source's tensors under torchvision's names; bottleneck and classifier are folded into its last layer.
-NamedTensors torchvision_state(const LayeredSource& source, const std::string& architecture) {
+// A source's tensors under the names of torchvision, or of timm where only timm has the architecture. Bottleneck and
+// classifier are folded into its last layer.
+NamedTensors library_state(const LayeredSource& source, bool torchvision) {
   NamedTensors state;
-  const TensorList list = source.backbone();
+  const TensorList list = source.network().tensors(torchvision ? Naming::kTorchvision : Naming::kTimm);
   for (const NamedTensors& part : {list.parameters, list.buffers})
     for (const NamedTensor& tensor : part)
-      state.push_back({tensor.name.substr(std::string("backbone.").size()), tensor.value});
+      state.push_back({tensor.name, tensor.name.ends_with(".gamma") ? tensor.value.flatten() : tensor.value});
+  if (torchvision)
+    for (const NamedTensor& constant : source.network().constants()) state.push_back(constant);
   const Affine head = source.folded_head();
-  const std::string last = architecture.starts_with("vgg") ? "classifier.6" : "fc";
+  const std::string last = torchvision ? source.head().torchvision : source.head().timm;
   state.push_back({last + ".weight", head.weight});
   state.push_back({last + ".bias", head.bias});
   return state;
@@ -60,6 +63,7 @@ nlohmann::json export_facts(const Ensemble& ensemble) {
           {"size", preprocessing.size},
           {"resize", preprocessing.resize},
           {"aspect", preprocessing.keep_aspect ? "keep" : "stretch"},
+          {"interpolation", preprocessing.bicubic ? "bicubic" : "bilinear"},
           {"sources", sources}};
 }
 
@@ -73,10 +77,11 @@ void export_state_dict(const std::string& path, const Ensemble& ensemble) {
       input_error("source {} is TorchScript, which has no state dictionary; use --torchscript", source.info().name);
   const SourceModel& first = ensemble.sources.front();
   const std::string& network = first.info().architecture;
-  const bool torchvision = ensemble.size() == 1 && architecture(network).photographs;
+  const bool alone = ensemble.size() == 1 && architecture(network).photographs;
   std::vector<Tensor> on_host;
   std::vector<TensorEntry> entries;
-  for (const NamedTensor& tensor : torchvision ? torchvision_state(*first.layered(), network) : own_state(ensemble)) {
+  for (const NamedTensor& tensor :
+       alone ? library_state(*first.layered(), architecture(network).torchvision) : own_state(ensemble)) {
     on_host.push_back(tensor.value.detach().to(torch::kCPU).contiguous());
     const Tensor& own = on_host.back();
     entries.push_back({tensor.name,

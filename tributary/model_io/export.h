@@ -19,8 +19,9 @@ void export_onnx(const std::string& path, const Ensemble& ensemble);
 // Writes TorchScript for torch.jit.load or LibTorch. `classes`, `size` and `resize` are attributes of the module.
 void export_torchscript(const std::string& path, const Ensemble& ensemble);
 
-// Writes a state dictionary for torch.load. A single source with a torchvision architecture gets torchvision's tensor
-// names and loads there; all others get the names of our model files. Throws an InputError for TorchScript sources.
+// Writes a state dictionary for torch.load. A single source gets torchvision's tensor names and loads there, or timm's
+// if torchvision does not have its architecture; several sources and digit networks get the names of our model files.
+// Throws an InputError for TorchScript sources.
 void export_state_dict(const std::string& path, const Ensemble& ensemble);
 
 // Writes a model file in our own format (model_file.h).

@@ -1,4 +1,6 @@
 // Export to ONNX: translates a model layer by layer into an ONNX graph.
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
@@ -12,12 +14,6 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-// A value of the graph and the height and width of its feature map.
-struct Value {
-  std::string name;
-  int64_t side = 0;
-};
-
 // Translates a model layer by layer. Owns the tensors that the graph's constants point to.
 class OnnxTranslator {
  public:
@@ -30,90 +26,272 @@ class OnnxTranslator {
                           {static_cast<const uint8_t*>(own.data_ptr()), own.nbytes()});
   }
 
-  // Returns the last value of `network` for the input `x`.
-  Value translate(const Network& network, const Value& x, const std::string& prefix) {
-    std::vector<Value> values = {x};
+  // Returns the last value of `network` for the input `x`, pictures of `size` x `size`.
+  std::string translate(const Network& network, int64_t size, const std::string& x, const std::string& prefix) {
+    std::vector<std::string> values = {x};
+    const std::vector<Ints> shapes = network.shapes(size);
     for (const Layer& layer : network.layers()) {
-      const Value& input = values[layer.inputs.front()];
-      const std::string name = prefix + layer.name;
-      values.push_back(
-          std::visit([&](const auto& kind) { return node(kind, input, name, layer, values); }, layer.kind));
+      std::vector<std::string> inputs;
+      for (const int input : layer.inputs) inputs.push_back(values[static_cast<size_t>(input)]);
+      const Place place{prefix + layer.name, shapes[static_cast<size_t>(layer.inputs.front())]};
+      values.push_back(std::visit(
+          [&](const auto& kind) {
+            if constexpr (requires { node(kind, inputs); })
+              return node(kind, inputs);
+            else
+              return node(kind, inputs.front(), place);
+          },
+          layer.kind));
     }
     return values.back();
   }
 
-  OnnxGraph graph;
-
- private:
-  Value node(const Conv2d& conv, const Value& x, const std::string& name, const Layer&, const std::vector<Value>&) {
-    const int64_t kernel = conv.weight.size(2);
-    std::vector<std::string> inputs = {x.name, constant(name + ".weight", conv.weight)};
-    if (conv.bias.defined()) inputs.push_back(constant(name + ".bias", conv.bias));
-    return {graph.node("Conv", inputs,
-                       {{"kernel_shape", Ints{kernel, kernel}},
-                        {"strides", Ints{conv.stride, conv.stride}},
-                        {"pads", Ints(4, conv.padding)},
-                        {"group", conv.groups}}),
-            reduced(x.side, kernel, conv.stride, conv.padding)};
-  }
-
-  Value node(const BatchNorm& bn, const Value& x, const std::string& name, const Layer&, const std::vector<Value>&) {
-    return {
-        graph.node("BatchNormalization",
-                   {x.name, constant(name + ".weight", bn.weight), constant(name + ".bias", bn.bias),
-                    constant(name + ".running_mean", bn.running_mean), constant(name + ".running_var", bn.running_var)},
-                   {{"epsilon", static_cast<float>(kBatchNormEpsilon)}}),
-        x.side};
-  }
-
-  Value node(const Linear& linear, const Value& x, const std::string& name, const Layer&, const std::vector<Value>&) {
-    return {affine(x.name, {linear.weight, linear.bias}, name)};
-  }
-
-  Value node(const Relu&, const Value& x, const std::string&, const Layer&, const std::vector<Value>&) {
-    return {graph.node("Relu", {x.name}), x.side};
-  }
-
-  Value node(const MaxPool& pool, const Value& x, const std::string&, const Layer&, const std::vector<Value>&) {
-    return {graph.node("MaxPool", {x.name},
-                       {{"kernel_shape", Ints{pool.kernel, pool.kernel}},
-                        {"strides", Ints{pool.stride, pool.stride}},
-                        {"pads", Ints(4, pool.padding)}}),
-            reduced(x.side, pool.kernel, pool.stride, pool.padding)};
-  }
-
-  // ONNX has no adaptive average pooling; express it as a matrix product along each dimension.
-  Value node(const AveragePool& pool, const Value& x, const std::string&, const Layer&, const std::vector<Value>&) {
-    if (pool.size == 1) return {graph.node("GlobalAveragePool", {x.name}), 1};
-    if (pool.size == x.side) return x;
-    const Tensor columns = at::adaptive_avg_pool1d(torch::eye(x.side).unsqueeze(0), {pool.size})[0];  // [side, size]
-    const std::string right = constant(x.name + ".columns", columns);
-    const std::string left = constant(x.name + ".rows", columns.t());
-    return {graph.node("MatMul", {left, graph.node("MatMul", {x.name, right})}), pool.size};
-  }
-
-  Value node(const Add&, const Value& x, const std::string&, const Layer& layer, const std::vector<Value>& values) {
-    return {graph.node("Add", {x.name, values[layer.inputs[1]].name}), x.side};
-  }
-
-  Value node(const Flatten&, const Value& x, const std::string&, const Layer&, const std::vector<Value>&) {
-    return {graph.node("Flatten", {x.name}, {{"axis", 1}})};
-  }
-
-  Value node(const Dropout&, const Value& x, const std::string&, const Layer&, const std::vector<Value>&) { return x; }
-
-  static int64_t reduced(int64_t side, int64_t kernel, int64_t stride, int64_t padding) {
-    return (side + 2 * padding - kernel) / stride + 1;
-  }
-
- public:
   std::string affine(const std::string& x, const Affine& map, const std::string& name) {
     return graph.node("Gemm", {x, constant(name + ".weight", map.weight), constant(name + ".bias", map.bias)},
                       {{"transB", 1}});
   }
 
+  OnnxGraph graph;
+
  private:
+  // Where a layer stands: the name of its tensors and the shape of its input without the batch dimension.
+  struct Place {
+    std::string name;
+    Ints shape;
+  };
+
+  std::string node(const Conv2d& conv, const std::string& x, const Place& at) {
+    const int64_t kernel = conv.weight.size(2);
+    std::vector<std::string> inputs = {x, constant(at.name + ".weight", conv.weight)};
+    if (conv.bias.defined()) inputs.push_back(constant(at.name + ".bias", conv.bias));
+    const auto [top, bottom] = conv.pads(at.shape[1]);
+    const auto [left, right] = conv.pads(at.shape[2]);
+    return graph.node("Conv", inputs,
+                      {{"kernel_shape", Ints{kernel, kernel}},
+                       {"strides", Ints{conv.stride, conv.stride}},
+                       {"pads", Ints{top, left, bottom, right}},
+                       {"group", conv.groups}});
+  }
+
+  std::string node(const BatchNorm& bn, const std::string& x, const Place& at) {
+    return graph.node(
+        "BatchNormalization",
+        {x, constant(at.name + ".weight", bn.weight), constant(at.name + ".bias", bn.bias),
+         constant(at.name + ".running_mean", bn.running_mean), constant(at.name + ".running_var", bn.running_var)},
+        {{"epsilon", static_cast<float>(bn.epsilon)}});
+  }
+
+  std::string node(const Linear& linear, const std::string& x, const Place& at) {
+    return at.shape.size() == 1 && linear.bias.defined() ? affine(x, {linear.weight, linear.bias}, at.name)
+                                                         : product(x, {linear.weight, linear.bias}, at.name);
+  }
+
+  // A linear layer over the last of any number of dimensions.
+  std::string product(const std::string& x, const Affine& map, const std::string& name) {
+    const std::string result = graph.node("MatMul", {x, constant(name + ".weight", map.weight.t())});
+    return map.bias.defined() ? graph.node("Add", {result, constant(name + ".bias", map.bias)}) : result;
+  }
+
+  std::string node(const Relu&, const std::string& x, const Place&) { return graph.node("Relu", {x}); }
+
+  std::string node(const MaxPool& pool, const std::string& x, const Place&) {
+    return graph.node("MaxPool", {x},
+                      {{"kernel_shape", Ints{pool.kernel, pool.kernel}},
+                       {"strides", Ints{pool.stride, pool.stride}},
+                       {"pads", Ints(4, pool.padding)}});
+  }
+
+  // ONNX has no adaptive average pooling; express it as a matrix product along each dimension.
+  std::string node(const AveragePool& pool, const std::string& x, const Place& at) {
+    const int64_t side = at.shape[1];
+    if (pool.size == 1) return graph.node("GlobalAveragePool", {x});
+    if (pool.size == side) return x;
+    const Tensor columns = at::adaptive_avg_pool1d(torch::eye(side).unsqueeze(0), {pool.size})[0];  // [side, size]
+    const std::string right = constant(x + ".columns", columns);
+    const std::string left = constant(x + ".rows", columns.t());
+    return graph.node("MatMul", {left, graph.node("MatMul", {x, right})});
+  }
+
+  std::string node(const WindowPool& pool, const std::string& x, const Place&) {
+    return graph.node("AveragePool", {x},
+                      {{"kernel_shape", Ints{pool.size, pool.size}}, {"strides", Ints{pool.size, pool.size}}});
+  }
+
+  std::string node(const Add&, const std::vector<std::string>& x) { return graph.node("Add", x); }
+  std::string node(const Multiply&, const std::vector<std::string>& x) { return graph.node("Mul", x); }
+  std::string node(const Concat&, const std::vector<std::string>& x) { return graph.node("Concat", x, {{"axis", 1}}); }
+  std::string node(const Flatten&, const std::string& x, const Place&) {
+    return graph.node("Flatten", {x}, {{"axis", 1}});
+  }
+  std::string node(const Dropout&, const std::string& x, const Place&) { return x; }
+
+  std::string node(const Activation& layer, const std::string& x, const Place&) {
+    using Function = Activation::Function;
+    switch (layer.function) {
+      case Function::kRelu6:
+        return graph.node("Clip", {x, number(0), number(6)});
+      case Function::kSilu:
+        return graph.node("Mul", {x, graph.node("Sigmoid", {x})});
+      case Function::kHardswish:
+        return graph.node("Mul", {x, hard_sigmoid(x)});
+      case Function::kHardsigmoid:
+        return hard_sigmoid(x);
+      case Function::kSigmoid:
+        return graph.node("Sigmoid", {x});
+      case Function::kGelu: {
+        const std::string erf = graph.node("Erf", {scaled(x, M_SQRT1_2)});
+        return graph.node("Mul", {scaled(x, 0.5), graph.node("Add", {erf, number(1)})});
+      }
+      case Function::kQuickGelu:
+        return graph.node("Mul", {x, graph.node("Sigmoid", {scaled(x, kQuickGeluFactor)})});
+    }
+    return {};
+  }
+
+  std::string node(const ChannelsLast&, const std::string& x, const Place&) { return permuted(x, {0, 2, 3, 1}); }
+  std::string node(const ChannelsFirst&, const std::string& x, const Place&) { return permuted(x, {0, 3, 1, 2}); }
+  std::string node(const MapTokens&, const std::string& x, const Place& at) {
+    return reshaped(x, {-1, at.shape[0] * at.shape[1], at.shape[2]});
+  }
+
+  std::string node(const PatchMerge&, const std::string& x, const Place& at) {
+    const std::string even = padded(x, at.shape[0] % 2, at.shape[1] % 2);
+    const auto part = [&](int64_t row, int64_t column) {
+      return sliced(even, {row, column}, {kEnd, kEnd}, {1, 2}, {2, 2});
+    };
+    return graph.node("Concat", {part(0, 0), part(1, 0), part(0, 1), part(1, 1)}, {{"axis", 3}});
+  }
+
+  std::string node(const TokenPool& pool, const std::string& x, const Place& at) {
+    const auto first = [&] { return reshaped(sliced(x, {0}, {1}, {1}, {1}), {-1, at.shape[1]}); };
+    const auto mean = [&] {
+      return graph.node("ReduceMean", {sliced(x, {pool.extra}, {kEnd}, {1}, {1})},
+                        {{"axes", Ints{1}}, {"keepdims", 0}});
+    };
+    if (pool.of == TokenPool::Of::kBoth) return graph.node("Concat", {first(), mean()}, {{"axis", 1}});
+    return pool.of == TokenPool::Of::kClass ? first() : mean();
+  }
+
+  std::string node(const LayerNorm& norm, const std::string& x, const Place& at) {
+    const std::string centred = graph.node("Sub", {x, mean_of(x, {-1})});
+    const std::string variance = mean_of(graph.node("Mul", {centred, centred}), {-1});
+    const std::string deviation = graph.node("Sqrt", {graph.node("Add", {variance, number(norm.epsilon)})});
+    const std::string normal = graph.node("Div", {centred, deviation});
+    const std::string stretched = graph.node("Mul", {normal, constant(at.name + ".weight", norm.weight)});
+    return graph.node("Add", {stretched, constant(at.name + ".bias", norm.bias)});
+  }
+
+  std::string node(const ChannelScale& layer, const std::string& x, const Place& at) {
+    return graph.node("Mul", {x, constant(at.name, layer.factor.view({-1}))});
+  }
+
+  std::string node(const ResponseNorm& norm, const std::string& x, const Place& at) {
+    const std::string size = graph.node("ReduceL2", {x}, {{"axes", Ints{1, 2}}, {"keepdims", 1}});
+    const std::string mean = graph.node("Add", {mean_of(size, {-1}), number(ResponseNorm::kEpsilon)});
+    const std::string relative = graph.node("Mul", {x, graph.node("Div", {size, mean})});
+    const std::string stretched = graph.node("Mul", {relative, constant(at.name + ".weight", norm.weight)});
+    return graph.node("Add", {graph.node("Add", {x, stretched}), constant(at.name + ".bias", norm.bias)});
+  }
+
+  std::string node(const TokenEmbedding& layer, const std::string& x, const Place& at) {
+    const int64_t first = layer.class_token.defined() ? 1 : 0, channels = at.shape[1];
+    const std::string patches = graph.node(
+        "Add", {x, constant(at.name + "position", layer.position.narrow(1, first, layer.position.size(1) - first))});
+    std::vector<Tensor> tokens;
+    if (first > 0) tokens.push_back(layer.class_token + layer.position.narrow(1, 0, 1));
+    if (layer.registers.defined()) tokens.push_back(layer.registers);
+    if (tokens.empty()) return patches;
+    const Tensor all = at::cat(tokens, 1);
+    // The batch size is that of a slice of the patches, which is multiplied by zero.
+    const std::string zero = scaled(sliced(x, {0}, {1}, {1}, {1}), 0);
+    const std::string each =
+        graph.node("Add", {zero, constant(at.name + "tokens", all.view({1, all.size(1), channels}))});
+    return graph.node("Concat", {each, patches}, {{"axis", 1}});
+  }
+
+  // Queries, keys or values [n, heads, count, depth] of projected tokens [n, count, 3 * heads * depth].
+  std::string part_of(const std::string& split, int64_t part, const Ints& shape) {
+    return permuted(reshaped(sliced(split, {part}, {part + 1}, {2}, {1}), shape), {0, 2, 1, 3});
+  }
+
+  std::string node(const Attention& layer, const std::string& x, const Place& at) {
+    const int64_t tokens = at.shape[0], channels = at.shape[1], depth = channels / layer.heads;
+    const std::string projected = product(x, {layer.qkv.weight, layer.qkv.bias}, at.name + ".qkv");
+    const std::string split = reshaped(projected, {-1, tokens, 3, channels});
+    const Ints shape = {-1, tokens, layer.heads, depth};
+    const std::string query = scaled(part_of(split, 0, shape), 1 / std::sqrt(static_cast<double>(depth)));
+    const std::string key = permuted(part_of(split, 1, shape), {0, 1, 3, 2});
+    const std::string weights = graph.node("Softmax", {graph.node("MatMul", {query, key})}, {{"axis", -1}});
+    const std::string mixed = graph.node("MatMul", {weights, part_of(split, 2, shape)});
+    return product(reshaped(permuted(mixed, {0, 2, 1, 3}), {-1, tokens, channels}),
+                   {layer.projection.weight, layer.projection.bias}, at.name + ".proj");
+  }
+
+  std::string node(const WindowAttention& layer, const std::string& x, const Place& at) {
+    const int64_t height = at.shape[0], width = at.shape[1], channels = at.shape[2];
+    const WindowAttention::Layout map = layer.layout(height, width);
+    const int64_t window = layer.shape.window, tokens = window * window, heads = layer.shape.heads;
+    const int64_t depth = channels / heads;
+    std::string value = padded(x, map.height - height, map.width - width);
+    value = rolled(rolled(value, 1, map.shift_height), 2, map.shift_width);
+    value = permuted(reshaped(value, {-1, map.rows, window, map.columns, window, channels}), {0, 1, 3, 2, 4, 5});
+    value = product(reshaped(value, {-1, tokens, channels}), {layer.qkv.weight, layer.qkv_bias()}, at.name + ".qkv");
+    const std::string split = reshaped(value, {-1, tokens, 3, channels});
+    const Ints shape = {-1, tokens, heads, depth};
+    const auto directed = [&](int64_t part) {
+      const std::string rows = part_of(split, part, shape);
+      if (!layer.shape.cosine) return rows;
+      const std::string size = graph.node("ReduceL2", {rows}, {{"axes", Ints{-1}}, {"keepdims", 1}});
+      return graph.node("Div", {rows, graph.node("Max", {size, number(1e-12)})});
+    };
+    const std::string query = directed(0), key = permuted(directed(1), {0, 1, 3, 2});
+    const std::string logits =
+        graph.node("Mul", {graph.node("MatMul", {query, key}), constant(at.name + ".scale", layer.logit_scale())});
+    const std::string placed = graph.node("Add", {reshaped(logits, {-1, map.rows * map.columns, heads, tokens, tokens}),
+                                                  constant(at.name + ".positions", layer.bias(map))});
+    const std::string weights = graph.node("Softmax", {reshaped(placed, {-1, heads, tokens, tokens})}, {{"axis", -1}});
+    value = graph.node("MatMul", {weights, part_of(split, 2, shape)});
+    value = product(reshaped(permuted(value, {0, 2, 1, 3}), {-1, tokens, channels}),
+                    {layer.projection.weight, layer.projection.bias}, at.name + ".proj");
+    value = permuted(reshaped(value, {-1, map.rows, map.columns, window, window, channels}), {0, 1, 3, 2, 4, 5});
+    value = reshaped(value, {-1, map.height, map.width, channels});
+    value = rolled(rolled(value, 1, -map.shift_height), 2, -map.shift_width);
+    return map.height == height && map.width == width ? value : sliced(value, {0, 0}, {height, width}, {1, 2}, {1, 1});
+  }
+
+  static constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+
+  std::string number(double value) {
+    return graph.floats(fmt::format("number.{}", ++numbers_), {}, {static_cast<float>(value)});
+  }
+  std::string integers(const Ints& values) { return graph.integers(fmt::format("integers.{}", ++numbers_), values); }
+  std::string scaled(const std::string& x, double factor) { return graph.node("Mul", {x, number(factor)}); }
+  std::string hard_sigmoid(const std::string& x) {
+    return graph.node("HardSigmoid", {x}, {{"alpha", 1.0f / 6}, {"beta", 0.5f}});
+  }
+  std::string mean_of(const std::string& x, const Ints& axes) {
+    return graph.node("ReduceMean", {x}, {{"axes", axes}, {"keepdims", 1}});
+  }
+  std::string permuted(const std::string& x, const Ints& order) {
+    return graph.node("Transpose", {x}, {{"perm", order}});
+  }
+  std::string reshaped(const std::string& x, const Ints& shape) { return graph.node("Reshape", {x, integers(shape)}); }
+  std::string sliced(const std::string& x, const Ints& from, const Ints& to, const Ints& axes, const Ints& steps) {
+    return graph.node("Slice", {x, integers(from), integers(to), integers(axes), integers(steps)});
+  }
+  // Zeros below and to the right of a map [n, h, w, c].
+  std::string padded(const std::string& x, int64_t rows, int64_t columns) {
+    return rows + columns == 0 ? x : graph.node("Pad", {x, integers({0, 0, 0, 0, 0, rows, columns, 0})});
+  }
+  // Moves a dimension by `shift` towards its start, or by -`shift` towards its end.
+  std::string rolled(const std::string& x, int64_t axis, int64_t shift) {
+    if (shift == 0) return x;
+    const std::string tail = sliced(x, {shift}, {kEnd}, {axis}, {1}), head = sliced(x, {0}, {shift}, {axis}, {1});
+    return graph.node("Concat", {tail, head}, {{"axis", axis}});
+  }
+
   std::vector<Tensor> constants_;
+  size_t numbers_ = 0;
 };
 
 // Applies the mixture's rule (mixture.h) to the sources' logits.
@@ -186,8 +364,8 @@ void export_onnx(const std::string& path, const Ensemble& ensemble) {
     const PixelScale scale = pixel_scale(source.info().normalisation);
     const std::string scaled = graph.node("Mul", {planes, translator.constant(prefix + "scale", scale.scale)});
     const std::string normalised = graph.node("Add", {scaled, translator.constant(prefix + "shift", scale.shift)});
-    const Value features = translator.translate(layered->network(), {normalised, size}, prefix);
-    logits.push_back(translator.affine(features.name, layered->folded_head(), prefix + "head"));
+    const std::string features = translator.translate(layered->network(), size, normalised, prefix);
+    logits.push_back(translator.affine(features, layered->folded_head(), prefix + "head"));
   }
   const std::string result = combined(graph, logits, ensemble.mixture, classes);
   graph.node("Identity", {result}, {}, "probabilities");

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -15,6 +16,8 @@
 #include "tributary/base/text.h"
 #include "tributary/io/weight_names.h"
 #include "tributary/model/scripted_source.h"
+#include "tributary/model_io/fit_tensor.h"
+#include "tributary/model_io/timm_config.h"
 
 namespace tributary {
 namespace {
@@ -113,12 +116,15 @@ std::vector<ForeignTensor> tensors_of(const TensorFile& file) {
   return tensors;
 }
 
-Collected collect(const std::vector<TensorFile>& files) {
+// With a `match`, the first file has the names that it says.
+Collected collect(const std::vector<TensorFile>& files, const NetworkMatch* match) {
   Collected all;
   for (const TensorFile& file : files) {
-    const std::vector<std::string> names = our_names(tensors_of(file));
+    const bool matched = match != nullptr && &file == &files.front();
+    const std::vector<std::string> names = matched ? match->names : our_names(tensors_of(file));
     for (size_t i = 0; i < names.size(); ++i) {
-      const TensorEntry& entry = file.entries()[i];
+      if (names[i].empty()) continue;
+      const TensorEntry& entry = matched && match->joined[i] != nullptr ? *match->joined[i] : file.entries()[i];
       if (!all.entries.emplace(names[i], &entry).second)
         input_error("{}: tensors {} and {} are the same parameter; give files of one model", file.path(),
                     printable(all.theirs.at(names[i])), printable(entry.name));
@@ -146,6 +152,25 @@ void describe(const Collected& all, const std::string& path, int64_t backbone_wi
   info.classifier = plain > 0 ? ClassifierKind::kLinear : ClassifierKind::kWeightNorm;
   const int64_t classes = plain > 0 ? plain : rows("classifier.weight_v");
   if (classes > 0) info.classes = class_names(options, classes, path);
+}
+
+std::string unknown_network(const std::string& path, const WeightFile& weights) {
+  const NetworkMatch& match = weights.match;
+  const std::string way = fmt::format("save the network as TorchScript, as tributary inspect {} shows", path);
+  const size_t tensors = weights.files.front().entries().size();
+  if (match.nearest.empty())
+    return fmt::format("{}: its tensors ({}) match no known architecture; {}", path, tensors, way);
+  return fmt::format("{}: its tensors ({}) match no known architecture; the nearest is {}, which does not have {}; {}",
+                     path, tensors, match.nearest, first_few(match.unfit), way);
+}
+
+// The picture size that the positions of a transformer are for; 0 if it has none.
+int64_t size_of_positions(const ShapeMap& shapes, const std::string& name) {
+  const std::optional<VitPlan> plan = vit_plan(name);
+  const auto found = shapes.find("backbone.encoder.pos_embedding");
+  if (!plan || found == shapes.end() || found->second.size() < 2) return 0;
+  const int64_t side = grid_side(found->second[found->second.size() - 2]);
+  return side > 0 && side * plan->patch <= kMaxSide ? side * plan->patch : 0;
 }
 
 bool may_be_missing(const std::string& name) {
@@ -181,9 +206,11 @@ std::string describing_flag(const ImportOptions& options) {
 
 void declare_network(OptionTable& table, ImportOptions& options) {
   const std::string section = "model";
-  table.text(section, "architecture", &options.architecture,
-             fmt::format("network: {}; by default recognised by the weights, or dtn for small pictures without weights",
-                         fmt::join(architecture_names(), ", ")));
+  table.text(
+      section, "architecture", &options.architecture,
+      "network: lenet, dtn, or a name of torchvision or of docs/models.md, as resnet50, vit_s_16, convnext_tiny, "
+      "swin_t, efficientnet_b0, mobilenet_v3_large, densenet121 or regnet_y_400mf; by default recognised by the "
+      "weights, or dtn for small pictures without weights");
   table.integer(section, "size", &options.size, 0, 4096, "side of the network's input; 0 takes the network's default")
       .metavar("PIXELS");
   table
@@ -192,6 +219,11 @@ void declare_network(OptionTable& table, ImportOptions& options) {
       .metavar("PIXELS");
   table.choice(section, "aspect", &options.aspect, {{"stretch", Aspect::kStretch}, {"keep", Aspect::kKeep}},
                "stretch pictures to a square, or resize the shorter side and take the centre crop");
+  table.choice(section, "interpolation", &options.interpolation,
+               {{"auto", InterpolationChoice::kAuto},
+                {"bilinear", InterpolationChoice::kBilinear},
+                {"bicubic", InterpolationChoice::kBicubic}},
+               "how pictures are resized; auto takes what the weights say, or the network's default");
   table.text(section, "mean", &options.mean, "mean per channel, as in 0.485,0.456,0.406").metavar("NUMBERS");
   table.text(section, "std", &options.deviation, "standard deviation per channel")
       .metavar("NUMBERS")
@@ -229,6 +261,8 @@ void apply_preprocessing(const ImportOptions& options, const Architecture& netwo
                 info.preprocessing.size);
   require_preprocessing(network, info.preprocessing);
   info.preprocessing.keep_aspect = options.aspect == Aspect::kKeep;
+  if (options.interpolation != InterpolationChoice::kAuto)
+    info.preprocessing.bicubic = options.interpolation == InterpolationChoice::kBicubic;
   info.normalisation = network.normalisation;
   if (!options.mean.empty()) info.normalisation.mean = three_numbers(options.mean, "--mean");
   for (const double value : info.normalisation.mean)
@@ -255,15 +289,18 @@ WeightFile read_weights(const std::string& path, const ImportOptions& given) {
   } else {
     result.files.push_back(TensorFile::read(path));
     apply_metadata(result.files.front().metadata(), path, options);
+    apply_timm_config(path, options);
   }
-  const Collected all = collect(result.files);
+  Collected all = collect(result.files, nullptr);
   ModelInfo& info = result.info;
   info.architecture = options.architecture.empty() ? recognise(all.shapes) : options.architecture;
-  if (info.architecture.empty())
-    throw UnknownNetwork(
-        fmt::format("{}: its tensors ({}) match no known architecture; save the network as TorchScript, as tributary "
-                    "inspect {} shows",
-                    path, all.entries.size(), path));
+  if (!has_common_names(info.architecture)) {
+    result.match = match_network(result.files.front(), info.architecture);
+    info.architecture = result.match.architecture;
+    if (info.architecture.empty()) throw UnknownNetwork(unknown_network(path, result));
+    all = collect(result.files, &result.match);
+    if (options.size == 0) options.size = size_of_positions(all.shapes, info.architecture);
+  }
   info.name = name_of_source(path);
   apply_preprocessing(options, architecture(info.architecture), info);
   describe(all, path, make_backbone(info.architecture, info.first_stride, {}).width, info, options);
@@ -339,8 +376,9 @@ void fill(const WeightFile& weights, const std::string& path, NamedTensors& stat
     if (value.scalar_type() != state[i].value.scalar_type())
       input_error("{}: tensor {} has dtype {}, but {} needs floating-point values", path, printable(entry.name),
                   name_of(entry.dtype), weights.info.architecture);
-    if (value.sizes() != state[i].value.sizes()) refuse_shape(entry, value, state[i].value, path, weights);
-    state[i].value = value;
+    const Tensor fitting = fitted(value, state[i].value, state[i].name);
+    if (!fitting.defined()) refuse_shape(entry, value, state[i].value, path, weights);
+    state[i].value = fitting;
   }
 }
 

@@ -12,10 +12,12 @@
 #include "tributary/base/options.h"
 #include "tributary/io/tensor_file.h"
 #include "tributary/model/source_model.h"
+#include "tributary/model_io/match_network.h"
 
 namespace tributary {
 
 enum class Aspect { kStretch, kKeep };
+enum class InterpolationChoice { kAuto, kBilinear, kBicubic };
 enum class StrideChoice { kAuto, kIn3x3, kIn1x1 };
 
 // Properties of a model that a state dictionary does not contain.
@@ -25,6 +27,7 @@ struct ImportOptions {
   int64_t size = 0;          // 0: the architecture's default
   int64_t resize = 0;
   Aspect aspect = Aspect::kStretch;
+  InterpolationChoice interpolation = InterpolationChoice::kAuto;  // auto: the architecture's default
   std::string mean, deviation;  // "0.485,0.456,0.406"; empty: the architecture's default
   StrideChoice stride = StrideChoice::kAuto;
   bool ignore_extra = false;  // accept tensors that the architecture does not have
@@ -54,6 +57,7 @@ struct WeightFile {
   std::vector<std::string> missing;      // tensors that the architecture needs and the file lacks, under our names
   std::vector<std::string> left_over;    // tensors that the architecture does not have, under their names in the file
   std::vector<const TensorEntry*> fits;  // one per tensor of the model's state, null if missing
+  NetworkMatch match;                    // owns entries that were joined from several tensors
 };
 
 // Whether `path` is a folder with source_F.pt of the research scripts.

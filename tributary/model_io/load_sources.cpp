@@ -8,6 +8,7 @@
 #include "tributary/model_io/class_order.h"
 #include "tributary/model_io/model_file.h"
 #include "tributary/model_io/source_spec.h"
+#include "tributary/model_io/timm_config.h"
 
 namespace tributary {
 namespace {
@@ -75,6 +76,15 @@ Ensemble load_sources(const std::vector<std::string>& sources, const ImportOptio
     ensemble.sources.push_back(load(spec, imported));
     files.push_back(spec.path);
     any_imported = any_imported || imported;
+    const ModelInfo& info = ensemble.sources.back().info();
+    if (imported && notices && info.architecture != kTorchScript && !has_common_names(info.architecture) &&
+        !knows_preprocessing(spec.path, spec.options))
+      notices->push_back(fmt::format(
+          "{} does not say how it normalises pictures; guessed mean {:g},{:g},{:g} and std {:g},{:g},{:g}; give them "
+          "with "
+          "--mean and --std, or put timm's config.json beside the weights",
+          spec.path, info.normalisation.mean[0], info.normalisation.mean[1], info.normalisation.mean[2],
+          info.normalisation.deviation[0], info.normalisation.deviation[1], info.normalisation.deviation[2]));
     if (imported && !spec.own_classes) (spec.options.classes.empty() ? unnamed : listed).push_back(spec.path);
   }
   if (!any_imported) refuse_description(options, files.front());

@@ -14,7 +14,7 @@ void declare(OptionTable& table, const std::string& section, SgdOptions& options
 
 Sgd::Sgd(std::vector<SgdGroup> groups, SgdOptions options) : options_(options) {
   for (const SgdGroup& group : groups) {
-    Group own{{}, {}, group.rate};
+    Group own{{}, {}, group.rate, group.clip};
     for (const NamedTensor& parameter : group.parameters) {
       own.sums.reduce_over(parameter.reduced_over);
       own.owner = parameter.owner;
@@ -44,6 +44,17 @@ void Sgd::begin_reduction(size_t group) {
   groups_[group].sums.begin(groups_[group].parameters);
 }
 
+namespace {
+
+// Scales the gradients such that the norm of all of them is at most `largest`. Runs on the device, without waiting.
+void clip(std::vector<Tensor>& slopes, double largest) {
+  const Tensor norm = at::stack(at::_foreach_norm(slopes)).norm();
+  const Tensor factor = (largest / (norm + 1e-6)).clamp_max(1);
+  for (Tensor& slope : slopes) slope.mul_(factor);
+}
+
+}  // namespace
+
 template <typename Update>
 void Sgd::each_group(Update update) {
   torch::NoGradGuard no_grad;
@@ -56,6 +67,7 @@ void Sgd::each_group(Update update) {
       velocity.push_back(group.velocity[i]);
       slopes.push_back(sums[i]);
     }
+    if (!values.empty() && group.clip > 0) clip(slopes, group.clip);
     if (!values.empty()) update(group.rate, values, slopes, velocity);
   }
 }

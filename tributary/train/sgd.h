@@ -23,6 +23,7 @@ void declare(OptionTable& table, const std::string& section, SgdOptions& options
 struct SgdGroup {
   NamedTensors parameters;
   double rate;
+  double clip = 0;  // largest norm of the group's gradient; 0: any
 };
 
 class Sgd {
@@ -45,6 +46,7 @@ class Sgd {
   struct Group {
     std::vector<Tensor> parameters, velocity;
     double rate;
+    double clip = 0;
     GradientReduction sums{};
     int64_t owner = -1;  // of all its parameters
   };

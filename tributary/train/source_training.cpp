@@ -24,7 +24,8 @@ LabelledImages subset(const LabelledImages& data, const std::vector<int64_t>& in
 
 std::vector<SgdGroup> groups_of(const SourceModel& model, const SourceTrainingOptions& options) {
   const double own = architecture(model.info().architecture).backbone_rate;
-  return {{model.backbone_parameters(), options.rate_backbone > 0 ? options.rate_backbone : own},
+  return {{trained_backbone(model, options.trained), options.rate_backbone > 0 ? options.rate_backbone : own,
+           clip_of(model, options.clip_gradient)},
           {model.bottleneck_parameters(), options.rate_head},
           {model.classifier_parameters(), options.rate_head}};
 }
@@ -99,6 +100,9 @@ void declare(OptionTable& table, SourceTrainingOptions& options) {
                "learning rate of the backbone; 0 takes the architecture's default");
   table.number(section, "rate_head", &options.rate_head, 0, 10, "learning rate of bottleneck and classifier");
   declare(table, section, options.sgd);
+  declare(table, section, options.trained);
+  table.number(section, "clip_gradient", &options.clip_gradient, -1, 1e9,
+               "largest norm of the backbone's gradient; 0 for none, -1 for 1 in networks without BatchNorm");
   table.choice(section, "wn_init", &options.classifier_init, {{"uniform", Start::kDefault}, {"xavier", Start::kXavier}},
                "initial weights of the classifier");
   table

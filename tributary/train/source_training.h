@@ -13,6 +13,7 @@
 #include "tributary/train/augmentation.h"
 #include "tributary/train/precision.h"
 #include "tributary/train/sgd.h"
+#include "tributary/train/trained_layers.h"
 
 namespace tributary {
 
@@ -25,6 +26,8 @@ struct SourceTrainingOptions {
   double rate_backbone = 0;  // 0: the architecture's own
   double rate_head = 1e-2;   // bottleneck and classifier
   SgdOptions sgd;
+  TrainedLayers trained;
+  double clip_gradient = -1;  // as in SelectiveOptions
   Start classifier_init = Start::kDefault;
   KeptIterate keep = KeptIterate::kBest;
   double train_share = 0.9;  // without a validation set: this share trains, the rest validates

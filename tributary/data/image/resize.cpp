@@ -26,11 +26,24 @@ struct Filter {
   std::vector<int32_t> weights;  // fixed point with kWeightBits fractional bits; each window sums to about 1
 };
 
-// The triangle filter from `in_size` to `out_size` pixels. Weights decrease linearly from the centre of an output pixel
-// and reach zero at a distance of max(one source pixel, one output pixel).
-Filter triangle_filter(int in_size, int out_size) {
+// The weight at a distance from the centre, in pixels of the coarser picture.
+double weight_at(double distance, Interpolation interpolation) {
+  if (interpolation == Interpolation::kBilinear) return distance < 1 ? 1 - distance : 0;
+  constexpr double kSlope = -0.5;  // of the cubic at a distance of one
+  if (distance < 1) return ((kSlope + 2) * distance - (kSlope + 3)) * distance * distance + 1;
+  return distance < 2 ? (((distance - 5) * distance + 8) * distance - 4) * kSlope : 0;
+}
+
+int32_t fixed_point(double weight) {
+  return static_cast<int32_t>((weight < 0 ? -0.5 : 0.5) + weight * (int32_t{1} << kWeightBits));
+}
+
+// The filter from `in_size` to `out_size` pixels. Weights reach zero at a distance of one (bilinear) or two (bicubic)
+// pixels of the coarser picture.
+Filter filter_of(int in_size, int out_size, Interpolation interpolation) {
   const double scale = static_cast<double>(in_size) / out_size;
-  const double reach = std::max(scale, 1.0);
+  const double unit = std::max(scale, 1.0);
+  const double reach = interpolation == Interpolation::kBilinear ? unit : 2 * unit;
   Filter filter;
   filter.windows.reserve(static_cast<size_t>(out_size));
   filter.weights.reserve(static_cast<size_t>(out_size) * (2 * static_cast<size_t>(std::ceil(reach)) + 1));
@@ -42,14 +55,11 @@ Filter triangle_filter(int in_size, int out_size) {
     exact.clear();
     double total = 0;
     for (int in = first; in < end; ++in) {
-      const double distance = std::abs((in - centre + 0.5) * (1.0 / reach));
-      exact.push_back(distance < 1 ? 1 - distance : 0);
+      exact.push_back(weight_at(std::abs((in - centre + 0.5) * (1.0 / unit)), interpolation));
       total += exact.back();
     }
     filter.windows.push_back({first, end - first, filter.weights.size()});
-    for (const double weight : exact)
-      filter.weights.push_back(
-          static_cast<int32_t>(0.5 + (total != 0 ? weight / total : weight) * (int32_t{1} << kWeightBits)));
+    for (const double weight : exact) filter.weights.push_back(fixed_point(total != 0 ? weight / total : weight));
   }
   return filter;
 }
@@ -58,8 +68,8 @@ uint8_t to_pixel(int32_t sum) {
   return static_cast<uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
 }
 
-Picture resize_rows(const Picture& picture, int width) {
-  const Filter filter = triangle_filter(picture.width, width);
+Picture resize_rows(const Picture& picture, int width, Interpolation interpolation) {
+  const Filter filter = filter_of(picture.width, width, interpolation);
   Picture result{picture.height, width, {}};
   result.rgb.resize(static_cast<size_t>(result.row_bytes() * result.height));
   uint8_t* out = result.rgb.data();
@@ -82,8 +92,8 @@ Picture resize_rows(const Picture& picture, int width) {
   return result;
 }
 
-Picture resize_columns(const Picture& picture, int height) {
-  const Filter filter = triangle_filter(picture.height, height);
+Picture resize_columns(const Picture& picture, int height, Interpolation interpolation) {
+  const Filter filter = filter_of(picture.height, height, interpolation);
   Picture result{height, picture.width, {}};
   const auto row_bytes = static_cast<size_t>(picture.row_bytes());
   result.rgb.resize(row_bytes * static_cast<size_t>(height));
@@ -105,13 +115,13 @@ Picture resize_columns(const Picture& picture, int height) {
 
 }  // namespace
 
-Picture resize_bilinear(const Picture& picture, int height, int width) {
+Picture resize_picture(const Picture& picture, int height, int width, Interpolation interpolation) {
   TRIBUTARY_CHECK(height > 0 && width > 0 && picture.height > 0 && picture.width > 0, "resize {} x {} to {} x {}",
                   picture.width, picture.height, width, height);
   if (picture.width == width && picture.height == height) return picture;
-  if (picture.width == width) return resize_columns(picture, height);
-  if (picture.height == height) return resize_rows(picture, width);
-  return resize_columns(resize_rows(picture, width), height);
+  if (picture.width == width) return resize_columns(picture, height, interpolation);
+  if (picture.height == height) return resize_rows(picture, width, interpolation);
+  return resize_columns(resize_rows(picture, width, interpolation), height, interpolation);
 }
 
 }  // namespace tributary

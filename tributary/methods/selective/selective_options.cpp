@@ -30,6 +30,9 @@ void declare_training(OptionTable& table, SelectiveOptions& options) {
                {{"decay", RateSchedule::kDecay}, {"constant", RateSchedule::kConstant}},
                "learning rate within a round: (1 + 10 i/I)^-0.75, or constant (T6)");
   declare(table, section, options.sgd);
+  declare(table, section, options.trained);
+  table.number(section, "clip_gradient", &options.clip_gradient, -1, kLargest,
+               "largest norm of a backbone's gradient; 0 for none, -1 for 1 in networks without BatchNorm");
   table.flag(section, "mixup", &options.mixup, "mix up the confident samples (Eq. 11)");
   table.choice(section, "information_set", &options.information_set,
                {{"clean", InformationSet::kClean}, {"mixed", InformationSet::kMixed}, {"all", InformationSet::kAll}},

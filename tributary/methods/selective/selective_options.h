@@ -10,6 +10,7 @@
 #include "tributary/adapt/selection.h"
 #include "tributary/methods/method_options.h"
 #include "tributary/train/sgd.h"
+#include "tributary/train/trained_layers.h"
 
 namespace tributary {
 
@@ -37,8 +38,10 @@ struct SelectiveOptions : MethodOptions {
   double lambda_adv = 1;
   RateSchedule schedule = RateSchedule::kDecay;
   SgdOptions sgd;
-  bool mixup = true;    // ablation (e)
-  bool denoise = true;  // ablation (b)
+  TrainedLayers trained;
+  double clip_gradient = -1;  // largest norm of a backbone's gradient; 0: any; negative: by the architecture
+  bool mixup = true;          // ablation (e)
+  bool denoise = true;        // ablation (b)
   InformationSet information_set = InformationSet::kClean;
   AdversarialSet adversarial_set = AdversarialSet::kClean;
   LoaderPairing pairing = LoaderPairing::kIndependent;
