@@ -359,9 +359,11 @@ void link_sources(const TableTask& task) {
   for (const StoredSource& source : sources_of(task)) {
     const fs::path link = fmt::format("{}/sources/{}-seed{}.safetensors", task.out, source.domain, source.seed);
     if (!source.trained() || (fs::exists(link, ignored) && !fs::is_symlink(link, ignored))) continue;
-    const fs::path target = fs::relative(source.model, link.parent_path(), ignored);
+    const fs::path near = fs::relative(source.model, link.parent_path(), ignored);
+    const fs::path target = near.empty() ? fs::absolute(source.model) : near;
+    if (fs::read_symlink(link, ignored) == target) continue;
     fs::remove(link, ignored);
-    fs::create_symlink(target.empty() ? fs::absolute(source.model) : target, link, ignored);
+    fs::create_symlink(target, link, ignored);
   }
 }
 
