@@ -1,8 +1,10 @@
 #include "cli/bench_tables.h"
 
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -10,6 +12,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/folder_lock.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/json_text.h"
 #include "tributary/base/option_values.h"
@@ -59,15 +62,25 @@ nlohmann::json call_program(const std::vector<std::string>& arguments) {
 }
 
 void draw_digits(const std::string& folder, int64_t pictures) {
-  if (std::filesystem::exists(folder)) return;
-  const std::string count = std::to_string(pictures);
-  const std::string beside = folder + ".new";  // until it is complete
-  remove_folder(beside);
+  namespace fs = std::filesystem;
+  if (fs::exists(folder)) return;
+  // Another start of the same table may draw them now. What a killed one left may still be written to for a moment, so
+  // that each start has a name of its own.
+  const fs::path parent = fs::absolute(folder).parent_path();
+  const FolderLock lock(parent.string(), std::chrono::minutes(10));
+  if (fs::exists(folder)) return;
+  const std::string unfinished = folder + ".new", name = fs::path(unfinished).filename().string();
+  for (const fs::directory_entry& entry : fs::directory_iterator(parent)) {
+    const std::string other = entry.path().filename().string();
+    if (other.starts_with(name) && other.find_first_not_of("0123456789", name.size()) == std::string::npos)
+      remove_folder(entry.path().string());
+  }
+  const std::string count = std::to_string(pictures), beside = unfinished + std::to_string(::getpid());
   const Finished made =
       run_process({own_program(), "data", "make", "digits", beside, "--pictures", count, "--test-pictures", count});
   check_interrupt();
   if (made.code != 0) work_error("cannot generate the digits: {}", made.err);
-  std::filesystem::rename(beside, folder);
+  fs::rename(beside, folder);
 }
 
 std::map<std::string, double> paper_of(const Benchmark& benchmark, const std::vector<PaperRow>& rows,
@@ -387,9 +400,11 @@ void link_sources(const TableTask& task) {
   for (const StoredSource& source : sources_of(task)) {
     const fs::path link = fmt::format("{}/sources/{}-seed{}.safetensors", task.out, source.domain, source.seed);
     if (!source.trained() || (fs::exists(link, ignored) && !fs::is_symlink(link, ignored))) continue;
-    const fs::path target = fs::relative(source.model, link.parent_path(), ignored);
+    const fs::path near = fs::relative(source.model, link.parent_path(), ignored);
+    const fs::path target = near.empty() ? fs::absolute(source.model) : near;
+    if (fs::read_symlink(link, ignored) == target) continue;
     fs::remove(link, ignored);
-    fs::create_symlink(target.empty() ? fs::absolute(source.model) : target, link, ignored);
+    fs::create_symlink(target, link, ignored);
   }
 }
 

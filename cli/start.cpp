@@ -26,7 +26,7 @@ int main(int, char** argv) {
   char path[PATH_MAX + 16] = {};
   const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
   if (length > 0) {
-    std::strcpy(path + length, "-main");
+    std::memcpy(path + length, "-main", sizeof "-main");
     execv(path, argv);
   }
   std::fprintf(stderr, "tributary: cannot start %s; build the program again\n", length > 0 ? path : "itself");

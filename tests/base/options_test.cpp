@@ -9,6 +9,9 @@
 #include <limits>
 #include <sstream>
 
+#include "tests/support/temp_dir.h"
+#include "tributary/base/error.h"
+
 namespace tributary {
 namespace {
 

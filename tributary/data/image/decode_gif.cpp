@@ -54,7 +54,7 @@ class GifReader {
     for (const auto& [first, step] : passes()) {
       for (int y = first; y < frame().Height; y += step) {
         require(DGifGetLine(gif_, row.data(), frame().Width));
-        uint8_t* to = picture.rgb.data() + (frame().Top + y) * picture.row_bytes() + 3 * frame().Left;
+        uint8_t* to = picture.rgb.data() + (frame().Top + y) * picture.row_bytes() + int64_t{3} * frame().Left;
         for (const GifPixelType index : row) to = std::copy_n(palette[index].begin(), 3, to);
       }
     }

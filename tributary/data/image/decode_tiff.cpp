@@ -73,7 +73,7 @@ std::unique_ptr<TIFF, CloseTiff> open_tiff(TiffSource& source, const DecodeLimit
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), tiff_error, &source);
   TIFFOpenOptionsSetWarningHandlerExtR(
       options.get(), [](TIFF*, void*, const char*, const char*, va_list) { return 1; }, &source);
-  TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), std::max(kLeast, 2 * kMaxSamples * limits.max_pixels));
+  TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), std::max(kLeast, int64_t{2} * kMaxSamples * limits.max_pixels));
   const auto write = [](thandle_t, void*, tmsize_t) { return tmsize_t{-1}; };
   const auto close = [](thandle_t) { return 0; };
   const auto size = [](thandle_t handle) { return toff_t{static_cast<TiffSource*>(handle)->bytes.size()}; };
