@@ -58,9 +58,10 @@ class Distill : public Command {
         .metavar("DATA")
         .transient();
     table_.text("", "name", &options_.name, "name of the student in tables").transient();
-    table_.text("distill", "architecture", &options_.architecture,
-                fmt::format("network of the student: {}; by default that of the source with the largest weight",
-                            fmt::join(architecture_names(), ", ")));
+    table_.text(
+        "distill", "architecture", &options_.architecture,
+        "network of the student, as resnet18 (docs/bring-your-own-model.md); by default that of the source with the "
+        "largest weight");
     table_
         .text("distill", "init", &options_.init,
               "initial weights: a file, 'teacher' for those of the source with the largest weight, or 'fresh'; by "

@@ -158,7 +158,8 @@ std::string unknown_network(const std::string& path, const WeightFile& weights) 
   const NetworkMatch& match = weights.match;
   const std::string way = fmt::format("save the network as TorchScript, as tributary inspect {} shows", path);
   const size_t tensors = weights.files.front().entries().size();
-  if (match.nearest.empty())
+  constexpr double kTelling = 0.1;  // share of tensors in common that is worth a mention
+  if (match.share < kTelling)
     return fmt::format("{}: its tensors ({}) match no known architecture; {}", path, tensors, way);
   return fmt::format("{}: its tensors ({}) match no known architecture; the nearest is {}, which does not have {}; {}",
                      path, tensors, match.nearest, first_few(match.unfit), way);
@@ -206,11 +207,10 @@ std::string describing_flag(const ImportOptions& options) {
 
 void declare_network(OptionTable& table, ImportOptions& options) {
   const std::string section = "model";
-  table.text(
-      section, "architecture", &options.architecture,
-      "network: lenet, dtn, or a name of torchvision or of docs/models.md, as resnet50, vit_s_16, convnext_tiny, "
-      "swin_t, efficientnet_b0, mobilenet_v3_large, densenet121 or regnet_y_400mf; by default recognised by the "
-      "weights, or dtn for small pictures without weights");
+  table.text(section, "architecture", &options.architecture,
+             "network: lenet, dtn, or one of docs/bring-your-own-model.md, as resnet50, vit_s_16, convnext_tiny, "
+             "swin_t, efficientnet_b0, mobilenet_v3_large, densenet121 or regnet_y_400mf; by default recognised by the "
+             "weights, or dtn for small pictures without weights");
   table.integer(section, "size", &options.size, 0, 4096, "side of the network's input; 0 takes the network's default")
       .metavar("PIXELS");
   table

@@ -1,6 +1,6 @@
 """Writes Pillow's results for the C++ tests, which compare them byte for byte.
 
-  pillow_reference.py resize OUT       random pictures before and after Image.resize(BILINEAR)
+  pillow_reference.py resize OUT       random pictures before and after Image.resize(BILINEAR), and (BICUBIC)
   pillow_reference.py decode FOLDER    JPEG and PNG files of every mode, each with its FILE.rgb
   pillow_reference.py webp FOLDER      the same for WebP; likewise bmp, gif and tiff
   pillow_reference.py convert FILE...  FILE.rgb for existing files
@@ -63,8 +63,9 @@ def resize(out):
                 pixels = (random.randint(0, 2, shape) * 255).astype(np.uint8)
             else:
                 pixels = random.randint(0, 256, shape).astype(np.uint8)
-            resized = Image.fromarray(pixels).resize(after, Image.BILINEAR)
-            file.write(packed(pixels) + packed(np.asarray(resized)))
+            picture = Image.fromarray(pixels)
+            file.write(packed(pixels) + packed(np.asarray(picture.resize(after, Image.BILINEAR))))
+            file.write(packed(np.asarray(picture.resize(after, Image.BICUBIC))))
 
 
 def chunk(kind, data):

@@ -77,9 +77,12 @@ TEST_F(PillowParity, Resize) {
   int pairs = 0;
   for (std::span<const uint8_t> rest = bytes; !rest.empty(); ++pairs) {
     const Picture before = take_picture(rest);
-    const Picture after = take_picture(rest);
-    expect_equal(resize_bilinear(before, after.height, after.width), after,
-                 fmt::format("{} x {} to {} x {}", before.width, before.height, after.width, after.height));
+    for (const Interpolation interpolation : {Interpolation::kBilinear, Interpolation::kBicubic}) {
+      const Picture after = take_picture(rest);
+      expect_equal(resize_picture(before, after.height, after.width, interpolation), after,
+                   fmt::format("{} x {} to {} x {}{}", before.width, before.height, after.width, after.height,
+                               interpolation == Interpolation::kBicubic ? ", bicubic" : ""));
+    }
   }
   EXPECT_GE(pairs, 40);
 }
