@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tests/run/run_files.h"
@@ -173,16 +174,29 @@ TEST_F(Api, InterruptsResume) {
   EXPECT_EQ(bytes("run"), bytes("straight"));
 }
 
-TEST_F(Api, MethodsRegisterAtRunTime) {
+// Registers a method, adapts with it and returns whether all of that worked.
+bool registers_and_adapts() {
+  const test::TempDir folder;
   register_method(entropy_method);
-  EXPECT_THAT(message([] { register_method(entropy_method); }), HasSubstr("there is a method called entropy already"));
+  bool refused_twice = false;
+  try {
+    register_method(entropy_method);
+  } catch (const InputError& error) {
+    refused_twice = std::string(error.what()).starts_with("there is a method called entropy already");
+  }
   const Settings settings = {{"method", "entropy"}, {"epochs", 1}, {"report", false}, {"entropy_rate", 0.01}};
-  const tributary::Run run = adapt(sources_, target_, folder_ / "run", settings);
-  EXPECT_EQ(nlohmann::json::parse(run.summary()).at("method"), "entropy");
+  const Run run = adapt({test::write_source(folder, "lenet", 1)},
+                        test::write_digits(folder, "signs", DigitDomain::kSigns, 48), folder / "run", settings);
   bool listed = false;
   for (const OptionInfo& option : adaptation_options())
     listed |= option.key == "entropy_rate" && option.method == "entropy";
-  EXPECT_TRUE(listed);
+  return refused_twice && listed && nlohmann::json::parse(run.summary()).at("method") == "entropy";
+}
+
+TEST(ApiDeathTest, MethodsRegisterAtRunTime) {
+  // In a process of its own, because other tests list the methods.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::exit(registers_and_adapts() ? 0 : 1), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
