@@ -120,5 +120,33 @@ TEST(AggregationWithPrior, ScalarLoopMatchesTensorOperations) {
       << "the uniform prior changes nothing";
 }
 
+TEST_P(WeightGradient, IntegerSampleWeightsEqualRepeatedRows) {
+  AggregationOptions options;
+  std::tie(options.space, options.scale) = GetParam();
+  const Tensor logits = some_logits().to(torch::kFloat64);
+  const Tensor weights = torch::tensor({0.5, -0.2, 1.1}, torch::kFloat64);
+  // Every fourth row three times.
+  const Tensor repeats = torch::ones({40}, torch::kInt64);
+  repeats.slice(0, 0, 40, 4).fill_(3);
+  const Tensor samples = repeats.to(torch::kFloat64) / repeats.to(torch::kFloat64).mean();
+  const WeightLoss weighted = weight_loss(logits, weights, options, {}, samples);
+  const WeightLoss repeated = weight_loss(logits.repeat_interleave(repeats, 1), weights, options);
+  EXPECT_NEAR(weighted.value.item<double>(), repeated.value.item<double>(), 1e-12);
+  EXPECT_TENSOR_NEAR(weighted.gradient, repeated.gradient, 1e-10);
+}
+
+TEST(AggregationWithSampleWeights, ScalarLoopMatchesTensorOperations) {
+  AggregationOptions options;
+  options.steps = 50;
+  const Tensor logits = 2 * test::normals({3, 300, 5}, 11);
+  const Tensor start = initial_weights(3, options.start, Random(0));
+  const Tensor samples = torch::linspace(0.1, 1.9, 300);
+  Tensor expected = start.clone();
+  for (int64_t i = 0; i < options.steps; ++i)
+    expected = expected - options.rate * weight_loss(logits, expected, options, {}, samples).gradient;
+  EXPECT_TENSOR_NEAR(optimise_weights(logits, start, options, {}, samples), expected, 1e-4);
+  EXPECT_GT(test::distance(expected, optimise_weights(logits, start, options)), 1e-3);
+}
+
 }  // namespace
 }  // namespace tributary

@@ -110,10 +110,29 @@ TEST(AgreesMore, NeedsMoreKappaAndNoLessAgreement) {
   EXPECT_FALSE(agrees_more(same, mixed, 3));
   EXPECT_FALSE(agrees_more(mixed, mixed, 3)) << "kappa must rise";
   // Nine of ten samples of one class: agreement 0.8 with kappa -1/9. Spreading the labels raises kappa alone.
-  const Tensor skewed = at::stack({test::indices({1, 0, 0, 0, 0, 0, 0, 0, 0, 0}), test::indices({0, 1, 0, 0, 0, 0, 0, 0, 0, 0})});
+  const Tensor skewed =
+      at::stack({test::indices({1, 0, 0, 0, 0, 0, 0, 0, 0, 0}), test::indices({0, 1, 0, 0, 0, 0, 0, 0, 0, 0})});
   EXPECT_DOUBLE_EQ(mean_agreement(skewed), 0.8);
   EXPECT_GT(mutual_trust(mixed, 3), mutual_trust(skewed, 3) + 0.05);
   EXPECT_FALSE(agrees_more(skewed, mixed, 3));
+}
+
+TEST(Agreement, VoteIgnoresASourceThatAlwaysPredictsOneClass) {
+  // Two sources agree perfectly, so b = 0.98 and a = 0.985 for K = 4; the third has kappa 0 with both.
+  const Tensor labels = at::stack(
+      {test::indices({0, 1, 2, 3, 0, 1}), test::indices({0, 1, 2, 3, 0, 1}), test::indices({2, 2, 2, 2, 2, 2})});
+  EXPECT_TENSOR_NEAR(weights_from_agreement(labels, 4),
+                     torch::tensor({std::log(197.0), std::log(197.0), 0.0}).to(torch::kFloat32), 1e-4);
+}
+
+TEST(Agreement, AClearGainInKappaOutweighsALossOfAgreement) {
+  // Before, both sources mostly predict class 0: agreement 0.8, kappa -0.11. After: agreement 0.7, kappa above 0.5.
+  const Tensor before =
+      at::stack({test::indices({0, 0, 0, 0, 0, 0, 0, 0, 0, 1}), test::indices({0, 0, 0, 0, 0, 0, 0, 0, 1, 0})});
+  const Tensor after =
+      at::stack({test::indices({0, 1, 2, 0, 1, 2, 0, 1, 2, 0}), test::indices({0, 1, 2, 0, 1, 2, 0, 0, 1, 1})});
+  EXPECT_LT(mean_agreement(after), mean_agreement(before));
+  EXPECT_TRUE(agrees_more(before, after, 3));
 }
 
 }  // namespace

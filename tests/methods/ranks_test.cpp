@@ -30,6 +30,7 @@ std::unique_ptr<Method> quick_method(const std::string& name) {
     SelectiveOptions options;
     if (name == "tributary") {
       apply_variant(options, Variant::kTributary);
+      options.leave_dominated = false;
       options.per_class = options.sample_weights = true;
       options.score_memory = 0.3;
     }

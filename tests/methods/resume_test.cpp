@@ -63,6 +63,7 @@ class Resume : public ::testing::TestWithParam<Case> {
       options.alignment.momentum = 0.5;
       if (GetParam().options == "ingredients") {
         apply_variant(options, Variant::kTributary);
+        options.leave_dominated = false;
         options.per_class = options.sample_weights = true;
         options.score_memory = 0.3;
         options.final_share = 0.9;

@@ -173,6 +173,7 @@ TEST_P(EveryReading, RunsToItsEnd) {
   apply_variant(options, GetParam());
   options.aggregation.steps = 20;
   options.rounds = 2;
+  options.leave_dominated = false;  // untrained sources predict one class
   RoundRecorder recorder;
   SelectiveSelfTraining(options).adapt(ensemble, test::noise_pictures(30), recorder);
   EXPECT_EQ(recorder.rounds.size(), 3u);
@@ -182,6 +183,24 @@ TEST_P(EveryReading, RunsToItsEnd) {
 INSTANTIATE_TEST_SUITE_P(Readings, EveryReading,
                          ::testing::Values(Variant::kRecommended, Variant::kPaper, Variant::kCode,
                                            Variant::kTributary));
+
+TEST(Selective, LeavesADominatedTargetUntrained) {
+  Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+  const NamedTensors before = copy_of(ensemble.state());
+  SelectiveOptions options = quick_options();
+  options.class_cap = 1.5;
+  options.leave_dominated = true;
+  RoundRecorder recorder;
+  // Equal pictures get equal labels.
+  ImageSet pictures = test::noise_pictures(30);
+  std::fill(pictures.pixels.begin(), pictures.pixels.end(), uint8_t{128});
+  SelectiveSelfTraining(options).adapt(ensemble, pictures, recorder);
+  ASSERT_EQ(recorder.rounds.size(), 1u);
+  EXPECT_EQ(recorder.rounds.front().largest_share, 1);
+  EXPECT_THAT(recorder.rounds.front().finished, ::testing::HasSubstr("one class has 100 % of the pictures"));
+  const NamedTensors after = ensemble.state();
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(torch::equal(before[i].value, after[i].value));
+}
 
 class EveryAblation : public ::testing::TestWithParam<const char*> {};
 
