@@ -20,7 +20,9 @@ struct PowerCut : RunListener {
       if (event.round == 2) throw std::runtime_error("power cut");
     }
   };
-  std::unique_ptr<Observer> make_observer(const AccuracyObserver* /*accuracy*/) override { return std::make_unique<Cutting>(); }
+  std::unique_ptr<Observer> make_observer(const AccuracyObserver* /*accuracy*/) override {
+    return std::make_unique<Cutting>();
+  }
 };
 
 // An interrupted run. It is cut again whenever it resumes, so that its folder stays as it is.

@@ -113,8 +113,10 @@ TEST(AgreesMore, NeedsMoreKappaAndNoLessAgreement) {
   const Tensor skewed =
       at::stack({test::indices({1, 0, 0, 0, 0, 0, 0, 0, 0, 0}), test::indices({0, 1, 0, 0, 0, 0, 0, 0, 0, 0})});
   EXPECT_DOUBLE_EQ(mean_agreement(skewed), 0.8);
-  EXPECT_GT(mutual_trust(mixed, 3), mutual_trust(skewed, 3) + 0.05);
-  EXPECT_FALSE(agrees_more(skewed, mixed, 3));
+  // Four of ten agree, where 0.34 would by chance.
+  const Tensor spread = at::stack({truth, test::indices({0, 1, 2, 1, 0, 2, 2, 2, 0, 1})});
+  EXPECT_NEAR(mutual_trust(spread, 3), 0.06 / 0.66, 1e-12);
+  EXPECT_FALSE(agrees_more(skewed, spread, 3));
 }
 
 TEST(Agreement, VoteIgnoresASourceThatAlwaysPredictsOneClass) {

@@ -32,9 +32,10 @@ TEST(ClassBalance, WeightsHaveMeanOne) {
 TEST(ClassBalance, RecognisesADominatedSet) {
   const Tensor label = test::indices({1, 1, 1, 0, 1, 2, 1, 1, 1, 1});
   EXPECT_DOUBLE_EQ(largest_share(label, 4), 0.8);
-  EXPECT_TRUE(is_dominated(0.43, 10));
-  EXPECT_FALSE(is_dominated(0.41, 10));
-  EXPECT_FALSE(is_dominated(0.89, 2)) << "of two classes, one is often large";
+  EXPECT_TRUE(is_dominated(0.43, 0.1, 10));
+  EXPECT_FALSE(is_dominated(0.41, 0.1, 10));
+  EXPECT_FALSE(is_dominated(0.9, 0.04, 10)) << "sources that agree by chance only";
+  EXPECT_FALSE(is_dominated(0.89, 0.1, 2)) << "of two classes, one is often large";
 }
 
 }  // namespace

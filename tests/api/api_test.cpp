@@ -20,7 +20,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const Settings kShort = {{"rounds", 1}, {"inner_epochs", 1}, {"report", false}, {"threads", 1}, {"device", "cpu"}};
+const Settings kShort = {{"rounds", 1},     {"inner_epochs", 1}, {"leave_dominated", false},
+                         {"report", false}, {"threads", 1},      {"device", "cpu"}};
 
 // Two untrained sources and 48 digits, as a file and as a tensor.
 class Api : public ::testing::Test {

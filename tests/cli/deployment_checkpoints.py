@@ -1,6 +1,6 @@
 """Writes the input files of the documentation pages: deployment_checkpoints.py FOLDER
 
-Three torchvision classifiers with random weights in three variants of torch.save, class names, a folder of JPEG files,
+Four torchvision classifiers with random weights in several variants of torch.save, class names, a folder of JPEG files,
 one of them rotated by EXIF, and a few in class folders.
 """
 import os
@@ -38,6 +38,7 @@ def main(folder):
     wrapped = {"epoch": 3, "state_dict": torch.nn.DataParallel(network("resnet18", 2)).state_dict()}
     torch.save(wrapped, "hospital-b.pth", _use_new_zipfile_serialization=False)
     torch.save({"model": network("resnet34", 3).half().state_dict()}, "hospital-c.pth")
+    torch.save(network("mobilenet_v3_small", 4).state_dict(), "hospital-d.pth")
     with open("classes.txt", "w") as file:
         file.write("\n".join(CLASSES) + "\n")
     for i in range(14):

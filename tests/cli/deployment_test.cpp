@@ -24,7 +24,8 @@ using ::testing::HasSubstr;
 
 // Flags added to the commands of the pages so that they take seconds: small pictures and few steps.
 const std::map<std::string, std::string> kQuickOptions = {
-    {"adapt", " --size 64 --resize 73 --rounds 2 --inner-epochs 1 --weight-steps 50 --batch 8 --threads 1"},
+    {"adapt",
+     " --size 64 --resize 73 --rounds 2 --inner-epochs 1 --weight-steps 50 --batch 8 --threads 1 --no-leave-dominated"},
     {"evaluate", ""},
     {"distill", " --epochs 1 --batch 8 --threads 1"},
 };
@@ -170,12 +171,12 @@ TEST_F(Deployment, BringYourOwnModel) {
 TEST_F(Deployment, InspectPrintsPythonThatMakesASource) {
   if (python_ == nullptr) GTEST_SKIP() << "skipped: no python3-torchvision";
   folder_->write("save.py",
-                 "import torch, torchvision\nnet = torchvision.models.mobilenet_v2(num_classes=4)\n"
+                 "import torch, torchvision\nnet = torchvision.models.shufflenet_v2_x0_5(num_classes=4)\n"
                  "torch.save({'state_dict': torch.nn.DataParallel(net).state_dict(), 'epoch': 3}, 'wrapped.pth')\n");
   run_command("python3 save.py");
   const Outcome shown = run_forked_program(*folder_, "inspect wrapped.pth");
   EXPECT_EQ(shown.code, 2);
-  std::string script = "import torch, torchvision\nnet = torchvision.models.mobilenet_v2(num_classes=4)\n", then;
+  std::string script = "import torch, torchvision\nnet = torchvision.models.shufflenet_v2_x0_5(num_classes=4)\n", then;
   for (const std::string& line : test::lines_of(shown.out)) {
     if (line.starts_with("    ")) script += line.substr(4) + "\n";
     if (line.starts_with("Then: tributary ")) then = line.substr(16);
@@ -196,7 +197,7 @@ TEST_F(Deployment, InspectPrintsPythonThatMakesASource) {
   }
   const Outcome evaluated = run_forked_program(
       *folder_,
-      "evaluate hospital-a.pth:classes=classes.txt wrapped.pt:classes=reversed.txt,last-layer=classifier.1 --trust "
+      "evaluate hospital-a.pth:classes=classes.txt wrapped.pt:classes=reversed.txt,last-layer=fc --trust "
       "--size 64 --data capitals");
   EXPECT_EQ(evaluated.code, 0) << evaluated.err;
   EXPECT_THAT(evaluated.err, HasSubstr("reordered the classes of wrapped.pt as in hospital-a.pth"));

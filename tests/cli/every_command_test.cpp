@@ -29,8 +29,17 @@ constexpr const char* kLatin1 = "caf\xe9";
 
 // Ten classes with names that no terminal, table or spreadsheet may obey.
 std::vector<std::string> hostile_classes() {
-  std::vector<std::string> names = {kEscape, "=cmd|'/C calc'!A0", "two\nlines", "\xc2\x9b" "2J", "\u202etxt",
-                                    "\x7f",  "\"quoted\"",        "a,b",        "@sum(1)",       "-1"};
+  std::vector<std::string> names = {kEscape,
+                                    "=cmd|'/C calc'!A0",
+                                    "two\nlines",
+                                    "\xc2\x9b"
+                                    "2J",
+                                    "\u202etxt",
+                                    "\x7f",
+                                    "\"quoted\"",
+                                    "a,b",
+                                    "@sum(1)",
+                                    "-1"};
   return names;
 }
 

@@ -51,7 +51,7 @@ const std::vector<Job> kJobs = {
      "train --data data/signs/train-images.idx --architecture lenet --epochs 8 --batch 16 --out out/model.safetensors" +
          kEveryStep,
      {"model.safetensors"}},
-    {"Selective", kAdapt + "--rounds 2 --inner-epochs 1", kRun},
+    {"Selective", kAdapt + "--rounds 2 --inner-epochs 1 --no-leave-dominated", kRun},
     {"Sfda", kAdapt + "--method sfda --sfda-steps 6 --sfda-refresh 2 --no-report", kRun},
     {"Decision", kAdapt + "--method decision --epochs 2 --no-history", kRun},
     {"Distill",

@@ -20,7 +20,7 @@ using test::run_program;
 using test::TempDir;
 using ::testing::HasSubstr;
 
-constexpr const char* kQuick = " --rounds 2 --inner-epochs 1 --weight-steps 50 --threads 2";
+constexpr const char* kQuick = " --rounds 2 --inner-epochs 1 --weight-steps 50 --threads 2 --no-leave-dominated";
 
 // Digits of five domains and two source models, made once for all tests.
 class Journey : public ::testing::Test {
@@ -159,7 +159,8 @@ TEST_F(Journey, CollapsedAdaptationWarnsAndKeepsBothModels) {
   EXPECT_THAT(sound.out, ::testing::Not(HasSubstr("WARNING")));
   EXPECT_FALSE(std::filesystem::exists(path("runs/sound/unadapted.safetensors")));
 
-  const Outcome collapsed = expect_success(adapt + " --run runs/collapsed --rate-backbone 2 --rate-bottleneck 2");
+  const Outcome collapsed =
+      expect_success(adapt + " --keep last --run runs/collapsed --rate-backbone 2 --rate-bottleneck 2");
   EXPECT_THAT(collapsed.out, HasSubstr("WARNING      this adaptation may have made things worse: "));
   EXPECT_THAT(file_text(path("runs/collapsed/report.html")), HasSubstr("This adaptation may have made things worse"));
   // The unadapted model is the state of round 0.

@@ -38,7 +38,8 @@ const test::TempDir& processes_dir() {
 std::string adaptation(const std::string& method, const std::string& run) {
   return "adapt --source signs.safetensors --source handwriting.safetensors --target data/postal/train-images.idx "
          "--test data/postal/test-images.idx --batch 16 --no-report --threads 1 --method " +
-         method + (method == "selective" ? " --rounds 2 --inner-epochs 1" : " --epochs 2") + " --run " + run;
+         method + (method == "selective" ? " --variant recommended --rounds 2 --inner-epochs 1" : " --epochs 2") +
+         " --run " + run;
 }
 
 std::vector<json> metrics_of(const std::string& run) {

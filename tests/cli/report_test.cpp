@@ -34,7 +34,7 @@ class ReportJourney : public ::testing::Test {
 
   std::string adapt(const std::string& run = "run") const {
     return "adapt --source postal.safetensors --source signs.safetensors --target data/street/train-images.idx "
-           "--rounds 2 --inner-epochs 1 --run " +
+           "--rounds 2 --inner-epochs 1 --no-leave-dominated --run " +
            run + " ";
   }
 
@@ -96,7 +96,8 @@ TEST_F(ReportJourney, LabelsOfAShuffledCopyAreMatched) {
   }
   folder_.write("labels.txt", list);
   const std::string sources = "adapt --source postal.safetensors --source signs.safetensors --target target ";
-  ASSERT_EQ(run(sources + "--rounds 1 --inner-epochs 1 --run copy --no-report").code, 0);
+  ASSERT_EQ(run(sources + "--rounds 1 --inner-epochs 1 --no-leave-dominated --keep last --run copy --no-report").code,
+            0);
   const auto percent = [&](const std::string& arguments) {
     const test::Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -567,8 +567,8 @@ std::vector<Corrupt> corrupt_values() {
       {"a tensor alone", pickle(tensor()), "contains a tensor instead"},
       {"an empty dictionary", pickle("}"), "has no tensors"},
       {"an epoch", dict_of("epoch", "K\7"),
-       "has no tensors at the top level or under state_dict, model_state_dict, model, net, module (its first key is "
-       "epoch)"},
+       "has no tensors at the top level or under state_dict, model_state_dict, model, net, module, "
+       "state_dict_ema, model_ema, ema_model, ema (its first key is epoch)"},
       {"an empty state", dict_of("state_dict", "}"), "has no tensors"},
       {"tensors elsewhere", dict_of("weights", "}" + text("w") + tensor() + "s"), "has no tensors"},
       {"a dictionary in itself", pickle("}q\1" + text("model") + "h\1s"), "has no tensors"},

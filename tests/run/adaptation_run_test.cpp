@@ -138,6 +138,10 @@ TEST_F(AdaptationRunTest, RejectsForgedCheckpoints) {
   for (const std::string name : {"shot", "selective"}) {
     options_.method = method_named(name);
     options_.folder = folder_ / name;
+    OptionTable table;
+    options_.method.declare(table);
+    if (name == "selective") table.read_toml_text("[adapt]\nleave_dominated = false\n", "test.toml");
+    table.apply_toml();
     interrupt();
     const std::string path = latest_checkpoint();
     const Checkpoint good = read_checkpoint(path);

@@ -23,7 +23,9 @@ struct Block {
 // contributes: sum_ik z_jik p_ik (s_ik - sum_l s_il p_il) with s = d entropy / d p.
 TRIBUTARY_CLONES void first_sweep(const Block& block, const float* size, float epsilon, float* slope, double* marginal,
                                   double* gradient) {
-  float top[kBlock], total[kBlock], mean[kBlock];
+  // A local copy, so that the alignment of the caller's memory cannot change the order of vectorised sums.
+  float top[kBlock], total[kBlock], mean[kBlock], weight[kBlock];
+  std::copy_n(block.weight, block.count, weight);
   for (int64_t i = 0; i < block.count; ++i) top[i] = -1e30f, total[i] = 0, mean[i] = 0;
   for (int64_t k = 0; k < block.classes; ++k) {
     float* p = block.p + k * kBlock;
@@ -49,7 +51,7 @@ TRIBUTARY_CLONES void first_sweep(const Block& block, const float* size, float e
       p[i] *= total[i];
       s[i] = -(std::log(p[i] + epsilon) + p[i] / (p[i] + epsilon));
       mean[i] += s[i] * p[i];
-      sum += block.weight[i] * p[i];
+      sum += weight[i] * p[i];
     }
     marginal[k] += sum;
   }
@@ -58,7 +60,7 @@ TRIBUTARY_CLONES void first_sweep(const Block& block, const float* size, float e
     for (int64_t j = 0; j < block.sources; ++j) {
       const float* z = block.logits + (j * block.classes + k) * block.stride;
       float sum = 0;
-      for (int64_t i = 0; i < block.count; ++i) sum += block.weight[i] * z[i] * p[i] * (s[i] - mean[i]);
+      for (int64_t i = 0; i < block.count; ++i) sum += weight[i] * z[i] * p[i] * (s[i] - mean[i]);
       gradient[j] += sum;
     }
   }
@@ -66,7 +68,8 @@ TRIBUTARY_CLONES void first_sweep(const Block& block, const float* size, float e
 
 // Takes from `gradient` what the entropy of the marginal contributes, whose slope in every class is known by now.
 TRIBUTARY_CLONES void second_sweep(const Block& block, const float* slope, double* gradient) {
-  float mean[kBlock];
+  float mean[kBlock], weight[kBlock];
+  std::copy_n(block.weight, block.count, weight);
   for (int64_t i = 0; i < block.count; ++i) mean[i] = 0;
   for (int64_t k = 0; k < block.classes; ++k) {
     const float* p = block.p + k * kBlock;
@@ -77,7 +80,7 @@ TRIBUTARY_CLONES void second_sweep(const Block& block, const float* slope, doubl
     for (int64_t j = 0; j < block.sources; ++j) {
       const float* z = block.logits + (j * block.classes + k) * block.stride;
       float sum = 0;
-      for (int64_t i = 0; i < block.count; ++i) sum += block.weight[i] * z[i] * p[i] * (slope[k] - mean[i]);
+      for (int64_t i = 0; i < block.count; ++i) sum += weight[i] * z[i] * p[i] * (slope[k] - mean[i]);
       gradient[j] -= sum;
     }
   }

@@ -185,19 +185,20 @@ INSTANTIATE_TEST_SUITE_P(Readings, EveryReading,
                                            Variant::kTributary));
 
 TEST(Selective, LeavesADominatedTargetUntrained) {
-  Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
+  Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
+  ensemble.sources[1].restore(copy_of(ensemble.sources[0].state()));  // agrees with the first
   const NamedTensors before = copy_of(ensemble.state());
   SelectiveOptions options = quick_options();
   options.class_cap = 1.5;
   options.leave_dominated = true;
   RoundRecorder recorder;
-  // Equal pictures get equal labels.
+  // Equal pictures get equal labels: 27 of 30 are one class, if not more.
   ImageSet pictures = test::noise_pictures(30);
-  std::fill(pictures.pixels.begin(), pictures.pixels.end(), uint8_t{128});
+  std::fill(pictures.pixels.begin() + 3 * pictures.picture_bytes(), pictures.pixels.end(), uint8_t{128});
   SelectiveSelfTraining(options).adapt(ensemble, pictures, recorder);
   ASSERT_EQ(recorder.rounds.size(), 1u);
-  EXPECT_EQ(recorder.rounds.front().largest_share, 1);
-  EXPECT_THAT(recorder.rounds.front().finished, ::testing::HasSubstr("one class has 100 % of the pictures"));
+  EXPECT_GE(recorder.rounds.front().largest_share, 0.9);
+  EXPECT_THAT(recorder.rounds.front().finished, ::testing::HasSubstr("% of the pictures by the unadapted sources'"));
   const NamedTensors after = ensemble.state();
   for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(torch::equal(before[i].value, after[i].value));
 }

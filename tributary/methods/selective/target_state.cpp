@@ -79,7 +79,7 @@ double trust_in(const TargetState& state) {
 void measure_largest_class(TargetState& state, const Tensor& label) {
   if (!label.defined()) return;
   state.largest_share = largest_share(label, state.logits.size(-1));
-  state.dominated = is_dominated(state.largest_share, state.logits.size(-1));
+  state.dominated = is_dominated(state.largest_share, trust_in(state), state.logits.size(-1));
 }
 
 // Evaluates the unadapted sources, with the statistics of the target set in BatchNorm if the options ask for it and, by
