@@ -154,7 +154,8 @@ TEST_F(Journey, EvaluatesAPlainEnsembleWithAnyRule) {
 }
 
 TEST_F(Journey, CollapsedAdaptationWarnsAndKeepsBothModels) {
-  const std::string adapt = "adapt" + std::string(kSources) + " --target digits/postal/train-images.idx" + kQuick;
+  const std::string adapt =
+      "adapt" + std::string(kSources) + " --target digits/postal/train-images.idx --variant recommended" + kQuick;
   const Outcome sound = expect_success(adapt + " --run runs/sound --no-report");
   EXPECT_THAT(sound.out, ::testing::Not(HasSubstr("WARNING")));
   EXPECT_FALSE(std::filesystem::exists(path("runs/sound/unadapted.safetensors")));

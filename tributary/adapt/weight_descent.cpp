@@ -15,17 +15,19 @@ struct Block {
   const float* logits;  // of the first source and class, at the block's first sample
   int64_t stride;       // from one class to the next
   int64_t sources, classes, count;
-  const float* weight;  // of the samples
+  const float* weight;  // of the samples, or null
   float* p;             // [K, kBlock], kept from the first sweep for the second
 };
 
 // p = softmax of the mixed logits; adds its sums to `marginal`, and to `gradient` what the mean of entropies
 // contributes: sum_ik z_jik p_ik (s_ik - sum_l s_il p_il) with s = d entropy / d p.
-TRIBUTARY_CLONES void first_sweep(const Block& block, const float* size, float epsilon, float* slope, double* marginal,
-                                  double* gradient) {
+template <bool kWeighted>
+[[gnu::always_inline]] inline void first_sweep_of(const Block& block, const float* size, float epsilon, float* slope,
+                                                  double* marginal, double* gradient) {
+  float top[kBlock], total[kBlock], mean[kBlock];
   // A local copy, so that the alignment of the caller's memory cannot change the order of vectorised sums.
-  float top[kBlock], total[kBlock], mean[kBlock], weight[kBlock];
-  std::copy_n(block.weight, block.count, weight);
+  float weight[kWeighted ? kBlock : 1];
+  if constexpr (kWeighted) std::copy_n(block.weight, block.count, weight);
   for (int64_t i = 0; i < block.count; ++i) top[i] = -1e30f, total[i] = 0, mean[i] = 0;
   for (int64_t k = 0; k < block.classes; ++k) {
     float* p = block.p + k * kBlock;
@@ -51,7 +53,10 @@ TRIBUTARY_CLONES void first_sweep(const Block& block, const float* size, float e
       p[i] *= total[i];
       s[i] = -(std::log(p[i] + epsilon) + p[i] / (p[i] + epsilon));
       mean[i] += s[i] * p[i];
-      sum += weight[i] * p[i];
+      if constexpr (kWeighted)
+        sum += weight[i] * p[i];
+      else
+        sum += p[i];
     }
     marginal[k] += sum;
   }
@@ -60,16 +65,21 @@ TRIBUTARY_CLONES void first_sweep(const Block& block, const float* size, float e
     for (int64_t j = 0; j < block.sources; ++j) {
       const float* z = block.logits + (j * block.classes + k) * block.stride;
       float sum = 0;
-      for (int64_t i = 0; i < block.count; ++i) sum += weight[i] * z[i] * p[i] * (s[i] - mean[i]);
+      if constexpr (kWeighted)
+        for (int64_t i = 0; i < block.count; ++i) sum += weight[i] * z[i] * p[i] * (s[i] - mean[i]);
+      else
+        for (int64_t i = 0; i < block.count; ++i) sum += z[i] * p[i] * (s[i] - mean[i]);
       gradient[j] += sum;
     }
   }
 }
 
 // Takes from `gradient` what the entropy of the marginal contributes, whose slope in every class is known by now.
-TRIBUTARY_CLONES void second_sweep(const Block& block, const float* slope, double* gradient) {
-  float mean[kBlock], weight[kBlock];
-  std::copy_n(block.weight, block.count, weight);
+template <bool kWeighted>
+[[gnu::always_inline]] inline void second_sweep_of(const Block& block, const float* slope, double* gradient) {
+  float mean[kBlock];
+  float weight[kWeighted ? kBlock : 1];
+  if constexpr (kWeighted) std::copy_n(block.weight, block.count, weight);
   for (int64_t i = 0; i < block.count; ++i) mean[i] = 0;
   for (int64_t k = 0; k < block.classes; ++k) {
     const float* p = block.p + k * kBlock;
@@ -80,10 +90,31 @@ TRIBUTARY_CLONES void second_sweep(const Block& block, const float* slope, doubl
     for (int64_t j = 0; j < block.sources; ++j) {
       const float* z = block.logits + (j * block.classes + k) * block.stride;
       float sum = 0;
-      for (int64_t i = 0; i < block.count; ++i) sum += weight[i] * z[i] * p[i] * (slope[k] - mean[i]);
+      if constexpr (kWeighted)
+        for (int64_t i = 0; i < block.count; ++i) sum += weight[i] * z[i] * p[i] * (slope[k] - mean[i]);
+      else
+        for (int64_t i = 0; i < block.count; ++i) sum += z[i] * p[i] * (slope[k] - mean[i]);
       gradient[j] -= sum;
     }
   }
+}
+
+TRIBUTARY_CLONES void first_sweep(const Block& block, const float* size, float epsilon, float* slope, double* marginal,
+                                  double* gradient) {
+  first_sweep_of<false>(block, size, epsilon, slope, marginal, gradient);
+}
+
+TRIBUTARY_CLONES void weighted_first_sweep(const Block& block, const float* size, float epsilon, float* slope,
+                                           double* marginal, double* gradient) {
+  first_sweep_of<true>(block, size, epsilon, slope, marginal, gradient);
+}
+
+TRIBUTARY_CLONES void second_sweep(const Block& block, const float* slope, double* gradient) {
+  second_sweep_of<false>(block, slope, gradient);
+}
+
+TRIBUTARY_CLONES void weighted_second_sweep(const Block& block, const float* slope, double* gradient) {
+  second_sweep_of<true>(block, slope, gradient);
 }
 
 }  // namespace
@@ -95,8 +126,7 @@ void descend(const float* logits, int64_t classes, int64_t samples, std::vector<
   std::vector<float> p(static_cast<size_t>(blocks * classes * kBlock)), slope(static_cast<size_t>(classes * kBlock));
   std::vector<float> size(weights.size()), marginal_slope(static_cast<size_t>(classes));
   std::vector<double> marginal(static_cast<size_t>(classes)), gradient(weights.size());
-  const std::vector<float> weight =
-      options.sample_weight.empty() ? std::vector<float>(static_cast<size_t>(samples), 1) : options.sample_weight;
+  const bool weighted = !options.sample_weight.empty();
   const auto block_at = [&](int64_t number) {
     const int64_t begin = number * kBlock;
     return Block{logits + begin,
@@ -104,7 +134,7 @@ void descend(const float* logits, int64_t classes, int64_t samples, std::vector<
                  sources,
                  classes,
                  std::min(kBlock, samples - begin),
-                 weight.data() + begin,
+                 weighted ? options.sample_weight.data() + begin : nullptr,
                  p.data() + number * classes * kBlock};
   };
   const auto total = static_cast<double>(samples);
@@ -113,14 +143,16 @@ void descend(const float* logits, int64_t classes, int64_t samples, std::vector<
     std::fill(marginal.begin(), marginal.end(), 0);
     std::fill(gradient.begin(), gradient.end(), 0);
     for (int64_t b = 0; b < blocks; ++b)
-      first_sweep(block_at(b), size.data(), static_cast<float>(options.entropy_epsilon), slope.data(), marginal.data(),
-                  gradient.data());
+      (weighted ? weighted_first_sweep : first_sweep)(block_at(b), size.data(),
+                                                      static_cast<float>(options.entropy_epsilon), slope.data(),
+                                                      marginal.data(), gradient.data());
     std::transform(marginal.begin(), marginal.end(), marginal_slope.begin(), [&](double sum) {
       const double mean = sum / total, epsilon = options.marginal_epsilon;
       return static_cast<float>(-(std::log(mean + epsilon) + mean / (mean + epsilon)));
     });
     for (size_t k = 0; k < options.log_prior.size(); ++k) marginal_slope[k] += static_cast<float>(options.log_prior[k]);
-    for (int64_t b = 0; b < blocks; ++b) second_sweep(block_at(b), marginal_slope.data(), gradient.data());
+    for (int64_t b = 0; b < blocks; ++b)
+      (weighted ? weighted_second_sweep : second_sweep)(block_at(b), marginal_slope.data(), gradient.data());
     for (size_t j = 0; j < weights.size(); ++j) {
       const double sign = weights[j] > 0 ? 1 : weights[j] < 0 ? -1 : 0;
       weights[j] -= static_cast<float>(options.rate * sign * gradient[j] / total);
