@@ -34,11 +34,13 @@ const test::TempDir& processes_dir() {
 }
 
 // The command of an adaptation with run folder `run`. One thread per process, so that only the number of processes
-// differs.
-std::string adaptation(const std::string& method, const std::string& run) {
+// differs. Small rates, because training amplifies the rounding of sums, and how much depends on the CPU.
+std::string adaptation(const std::string& method, const std::string& run,
+                       const std::string& rates = " --rate-backbone 1e-3 --rate-bottleneck 1e-3") {
   return "adapt --source signs.safetensors --source handwriting.safetensors --target data/postal/train-images.idx "
          "--test data/postal/test-images.idx --batch 16 --no-report --threads 1 --method " +
-         method + (method == "selective" ? " --variant recommended --rounds 2 --inner-epochs 1" : " --epochs 2") +
+         method +
+         (method == "selective" ? " --variant recommended --rounds 2 --inner-epochs 1" + rates : " --epochs 2") +
          " --run " + run;
 }
 
@@ -78,7 +80,8 @@ void expect_same(const std::string& one, const std::string& other) {
       const json others = value.is_array() ? there : json::array({there});
       for (size_t i = 0; i < values.size(); ++i)
         if (values[i].is_number_float()) {
-          EXPECT_NEAR(values[i].get<double>(), others[i].get<double>(), 1e-4)
+          EXPECT_NEAR(values[i].get<double>(), others[i].get<double>(),
+                      1e-4 * std::max(1.0, std::abs(values[i].get<double>())))
               << other << ", round " << r << ", " << key;
         }
     }
@@ -137,15 +140,15 @@ TEST_F(Scale, ShardedSourcesMatchASingleProcess) {
 }
 
 TEST_F(Scale, RanksFollowTheDecisionOfTheFirst) {
-  const std::string flags = " --rate-backbone 2 --rate-bottleneck 2 --keep label-free";
-  expect_done(adaptation("selective", "kept-alone") + flags);
+  const std::string rates = " --rate-backbone 2 --rate-bottleneck 2", flags = " --keep label-free";
+  expect_done(adaptation("selective", "kept-alone", rates) + flags);
   const auto summary = [](const std::string& run) {
     return json::parse(test::file_text(processes_dir() / (run + "/summary.json")));
   };
   const json alone = summary("kept-alone");
   EXPECT_LT(alone.at("kept").at("round"), 2);
   for (const std::string by : {"rows", "sources"}) {
-    expect_done(adaptation("selective", "kept-" + by) + flags + " --processes 2 --shard " + by);
+    expect_done(adaptation("selective", "kept-" + by, rates) + flags + " --processes 2 --shard " + by);
     const json found = summary("kept-" + by);
     EXPECT_EQ(found.at("kept").at("round"), alone.at("kept").at("round")) << by;
     EXPECT_EQ(found.at("accuracy").at("kept"), alone.at("accuracy").at("kept")) << by;
