@@ -30,11 +30,11 @@ class Export : public Command {
     app.add_option("model", models_, "run folder, mixture file, or sources (a plain ensemble)")
         ->required()
         ->type_name("FILE");
-    const char* const help[] = {"ONNX file to write: pixels in, probabilities out",
-                                "TorchScript file to write, for torch.jit.load",
-                                "model file to write, in the format of tributary train",
-                                "state dict to write, for torch.load; a single source gets torchvision's names",
-                                "JSON file to write with the preprocessing and the classes"};
+    const char* const help[] = {
+        "ONNX file to write: pixels, uint8 [n, size, size, 3] in RGB, to probabilities [n, classes]",
+        "TorchScript file to write, for torch.jit.load", "model file to write, in the format of tributary train",
+        "state dict to write, for torch.load; a single source gets torchvision's names",
+        "JSON file to write: the classes, and how to prepare pictures for the exported files"};
     for (size_t i = 0; i < formats_.size(); ++i)
       table_.text("", formats_[i].key, &formats_[i].path, help[i]).metavar("FILE").transient();
     table_.text("", "source", &source_, "export one source, by name or number, instead of the mixture").transient();

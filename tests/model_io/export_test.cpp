@@ -245,6 +245,8 @@ TEST(ExportCard, DescribesClassesAndPreprocessing) {
   const Normalisation& normalisation = ensemble.sources[0].info().normalisation;
   EXPECT_EQ(card.at("sources")[0].at("mean"), nlohmann::json(normalisation.mean));
   EXPECT_EQ(card.at("sources")[0].at("deviation"), nlohmann::json(normalisation.deviation));
+  EXPECT_EQ(card.at("input").dump(), R"({"channels":"RGB","name":"pixels","shape":["batch",32,32,3],"type":"uint8"})");
+  EXPECT_EQ(card.at("output").dump(), R"({"name":"probabilities","shape":["batch",5],"type":"float32"})");
 }
 
 TEST(FoldedHead, EqualsBottleneckBatchNormAndClassifier) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/run/run_files.h"
@@ -51,12 +52,32 @@ TEST_F(DistillationRunTest, StartsFromATeacherOfTheSameNetworkOnly) {
   options_.architecture.clear();
   options_.training.rate = 0;  // keeps the student equal to the teacher
   EXPECT_EQ(run().architecture, "lenet");
-  EXPECT_TRUE(listener_.warnings.empty());
 }
 
 TEST_F(DistillationRunTest, NamesTheNetworkThatItChose) {
   run();
   EXPECT_EQ(listener_.warnings.at(0), "the student is lenet and starts with random weights");
+}
+
+TEST_F(DistillationRunTest, HintsAtAStudentThatDisagrees) {
+  const auto hints = [this] {
+    return std::count_if(listener_.warnings.begin(), listener_.warnings.end(),
+                         [](const std::string& text) { return text.find("poor replacement") != std::string::npos; });
+  };
+  options_.training.rate = 0;
+  options_.architecture = "dtn";
+  options_.init = kInitFresh;
+  EXPECT_LT(run().agreement, 0.9);
+  EXPECT_EQ(hints(), 1);
+
+  listener_.warnings.clear();
+  options_.model = folder_ / "alone.safetensors";
+  options_.out = folder_ / "copy.safetensors";
+  save_ensemble(options_.model, test::small_ensemble({"lenet"}));
+  options_.architecture.clear();
+  options_.init = kInitTeacher;
+  EXPECT_EQ(run().agreement, 1);
+  EXPECT_EQ(hints(), 0);
 }
 
 }  // namespace

@@ -75,6 +75,29 @@ TEST(RoundTable, ShowsTheAccuracyIfThereAreLabels) {
                           "    0          2   50.0 %                                  61.3 %                   3 s"));
 }
 
+TEST(RoundTable, TellsOnceWhyNothingWasAligned) {
+  RoundTable table;
+  table.add(start());
+  Selection selection;
+  selection.confident = torch::arange(3);
+  selection.unconfident = torch::arange(3, 4);
+  RoundEvent event = round_one(selection);
+  event.losses.aligned = false;
+  EXPECT_THAT(table.add(event),
+              ElementsAre("    1          3   75.0 %   1.25  -1.50      -   25.0 %       3,000  4 m 10 s",
+                          "       align is -: too few unconfident pictures for a batch (1)"));
+  EXPECT_THAT(table.add(event),
+              ElementsAre("    1          3   75.0 %   1.25  -1.50      -    0.0 %       3,000  4 m 10 s"));
+}
+
+TEST(RoundTable, HasNoColumnForAlignmentIfItIsOff) {
+  RoundTable table;
+  RoundEvent event = start();
+  event.alignment = false;
+  EXPECT_THAT(table.add(event), ElementsAre("round  confident    share     CE     IM  changed  pictures/s      time",
+                                            "    0          2   50.0 %                                          3 s"));
+}
+
 TEST(RoundTable, ShowsTheLossesOfOtherMethods) {
   RoundTable table;
   RoundEvent event = start();

@@ -99,10 +99,10 @@ TEST(Augmentation, JitterChangesBrightnessContrastAndSaturation) {
   };
   EXPECT_NEAR(value({1, 1, 1}, 0, 0), 0.8, 1e-6);
   EXPECT_NEAR(value({0.5, 1, 1}, 0, 0), 0.4, 1e-6);
-  EXPECT_NEAR(value({1.5, 1, 1}, 0, 0), 1.0, 1e-6);                          // clamped
-  EXPECT_NEAR(value({1, 0.5, 1}, 0, 0), (0.8 + 1.0 / 3) / 2, 1e-6);          // around the mean
-  EXPECT_NEAR(value({1, 1, 0.5}, 1, 0), 0.5 * (0.299 * 0.8), 1e-6);          // around the luma of the pixel
-  EXPECT_NEAR(value({1, 1, 0}, 2, 1), 0.299 * 0.4 + 0.587 * 0.4, 1e-6);      // no saturation: grey
+  EXPECT_NEAR(value({1.5, 1, 1}, 0, 0), 1.0, 1e-6);                      // clamped
+  EXPECT_NEAR(value({1, 0.5, 1}, 0, 0), (0.8 + 1.0 / 3) / 2, 1e-6);      // around the mean
+  EXPECT_NEAR(value({1, 1, 0.5}, 1, 0), 0.5 * (0.299 * 0.8), 1e-6);      // around the luma of the pixel
+  EXPECT_NEAR(value({1, 1, 0}, 2, 1), 0.299 * 0.4 + 0.587 * 0.4, 1e-6);  // no saturation: grey
 }
 
 TEST(Augmentation, CutoutIsASquareOfTheMeanColour) {
@@ -132,16 +132,16 @@ TEST(Augmentation, StrongLevelFillsWhatIsNotGiven) {
   Augmentation strong;
   strong.level = AugmentationLevel::kStrong;
   strong.jitter = 0;
-  const Augmentation photographs = resolve_defaults(strong, architecture("resnet50"), true);
+  const Augmentation photographs = resolve_defaults(strong, fresh_info("", "resnet50", {}), true);
   EXPECT_EQ(photographs.rotation, 10);
   EXPECT_EQ(photographs.grey, 0.2);
   EXPECT_EQ(photographs.jitter, 0);  // given
-  const Augmentation digits = resolve_defaults(strong, architecture("dtn"), true);
+  const Augmentation digits = resolve_defaults(strong, fresh_info("", "dtn", {}), true);
   EXPECT_EQ(digits.shift, 2);
   EXPECT_EQ(digits.flip, 0);
   EXPECT_EQ(digits.cutout, 0);
-  EXPECT_FALSE(resolve_defaults({}, architecture("dtn"), true).moves());
-  EXPECT_FALSE(resolve_defaults({}, architecture("resnet50"), true).recolours());
+  EXPECT_FALSE(resolve_defaults({}, fresh_info("", "dtn", {}), true).moves());
+  EXPECT_FALSE(resolve_defaults({}, fresh_info("", "resnet50", {}), true).recolours());
 }
 
 TEST(Augmentation, FlagsDrawFromIndependentStreams) {

@@ -146,18 +146,37 @@ Tensor augmented(const ImageSet& set, const Augmentation& augmentation, uint64_t
 TEST(Augmentation, OffKeepsPictures) {
   const ImageSet set = test::noise_pictures(3);
   const DeviceImages images(set, torch::kCPU);
-  EXPECT_TENSOR_EQ(augmented(set, resolve_defaults({}, architecture("dtn"), true)), images.rows(0, 3));
+  EXPECT_TENSOR_EQ(augmented(set, resolve_defaults({}, fresh_info("", "dtn", {}), true)), images.rows(0, 3));
 }
 
 TEST(Augmentation, PhotographsAreFlippedAndInAdaptationSometimesGrey) {
-  const Augmentation source = resolve_defaults({}, architecture("resnet50"), false);
+  const Augmentation source = resolve_defaults({}, fresh_info("", "resnet50", {}), false);
   EXPECT_EQ(source.flip, 0.5);
   EXPECT_EQ(source.grey, 0);
-  EXPECT_EQ(resolve_defaults({}, architecture("resnet50"), true).grey, 0.1);
-  EXPECT_EQ(resolve_defaults({}, architecture("lenet"), true).flip, 0);
+  EXPECT_EQ(resolve_defaults({}, fresh_info("", "resnet50", {}), true).grey, 0.1);
+  EXPECT_EQ(resolve_defaults({}, fresh_info("", "lenet", {}), true).flip, 0);
   Augmentation chosen;
   chosen.flip = 0;
-  EXPECT_EQ(resolve_defaults(chosen, architecture("resnet50"), true).flip, 0);
+  EXPECT_EQ(resolve_defaults(chosen, fresh_info("", "resnet50", {}), true).flip, 0);
+}
+
+TEST(Augmentation, SmallPicturesAreNotMirroredWhateverTheNetwork) {
+  // TorchScript does not say what its pictures show; mirrored digits cost accuracy.
+  for (const char* network : {"torchscript", "resnet18"}) {
+    ModelInfo info = fresh_info("", network, {});
+    for (const auto level : {AugmentationLevel::kStandard, AugmentationLevel::kStrong}) {
+      Augmentation chosen;
+      chosen.level = level;
+      info.preprocessing = {64, 64};
+      EXPECT_EQ(resolve_defaults(chosen, info, true).flip, 0) << network;
+      EXPECT_EQ(resolve_defaults(chosen, info, true).grey, 0) << network;
+      info.preprocessing = {96, 110};
+      EXPECT_EQ(resolve_defaults(chosen, info, true).flip, 0.5) << network;
+      chosen.flip = 0.25;
+      info.preprocessing = {28, 28};
+      EXPECT_EQ(resolve_defaults(chosen, info, true).flip, 0.25) << network;
+    }
+  }
 }
 
 TEST(Augmentation, CropsRandomlyInTrainingAndCentrallyInEvaluation) {
@@ -198,14 +217,14 @@ TEST(Augmentation, CropsRandomlyInTrainingAndCentrallyInEvaluation) {
 TEST(Augmentation, FlipsShiftsAndGreys) {
   const ImageSet set = test::noise_pictures(4);
   const Tensor x = DeviceImages(set, torch::kCPU).rows(0, 4);
-  Augmentation flip = resolve_defaults({}, architecture("dtn"), false);
+  Augmentation flip = resolve_defaults({}, fresh_info("", "dtn", {}), false);
   flip.flip = 1;
   EXPECT_TENSOR_EQ(augmented(set, flip), x.flip({3}));
-  Augmentation grey = resolve_defaults({}, architecture("dtn"), false);
+  Augmentation grey = resolve_defaults({}, fresh_info("", "dtn", {}), false);
   grey.grey = 1;
   const Tensor luma = 0.299 * x.select(1, 0) + 0.587 * x.select(1, 1) + 0.114 * x.select(1, 2);
   EXPECT_TENSOR_NEAR(augmented(set, grey).select(1, 2), luma, 1e-5);
-  Augmentation shift = resolve_defaults({}, architecture("dtn"), false);
+  Augmentation shift = resolve_defaults({}, fresh_info("", "dtn", {}), false);
   shift.shift = 2;
   EXPECT_GT(test::distance(augmented(set, shift), x), 0);
   EXPECT_TENSOR_EQ(augmented(set, shift, 7), augmented(set, shift, 7));

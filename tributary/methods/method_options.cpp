@@ -13,8 +13,7 @@ TrainingSchedule MethodOptions::schedule(const Ensemble& ensemble, int64_t defau
   schedule.seed = static_cast<uint64_t>(seed);
   schedule.batch = batch > 0 ? batch : default_batch;
   schedule.rounds = epochs > 0 ? epochs : default_epochs;
-  schedule.augmentation =
-      resolve_defaults(augmentation, architecture(ensemble.sources.front().info().architecture), /*adapting=*/false);
+  schedule.augmentation = resolve_defaults(augmentation, ensemble.sources.front().info(), /*adapting=*/false);
   schedule.precision = precision;
   schedule.cuda_graph = cuda_graph;
   return schedule;

@@ -51,6 +51,7 @@ struct RoundEvent {
   // Selective self-training alone.
   const Selection* trained = nullptr;  // what this round trained on; null in round 0
   MeanLosses losses;
+  bool alignment = true;          // whether the method aligns unconfident samples at all
   int64_t initial_confident = 0;  // N_0
   Tensor score;                   // [n, K], denoised
   double largest_share = 0;       // of a pseudo-class of the unadapted sources; 0 if it was not measured

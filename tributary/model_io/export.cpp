@@ -68,7 +68,11 @@ nlohmann::json export_facts(const Ensemble& ensemble) {
 }
 
 void export_card(const std::string& path, const Ensemble& ensemble) {
-  write_file_atomically(path, json_text(export_facts(ensemble), 2) + "\n");
+  nlohmann::json card = export_facts(ensemble);
+  const int size = ensemble.preprocessing().size;
+  card["input"] = {{"name", "pixels"}, {"type", "uint8"}, {"shape", {"batch", size, size, 3}}, {"channels", "RGB"}};
+  card["output"] = {{"name", "probabilities"}, {"type", "float32"}, {"shape", {"batch", ensemble.classes().size()}}};
+  write_file_atomically(path, json_text(card, 2) + "\n");
 }
 
 void export_state_dict(const std::string& path, const Ensemble& ensemble) {

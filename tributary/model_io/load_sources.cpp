@@ -31,6 +31,14 @@ void require_distinct_names(const std::vector<SourceModel>& sources, const std::
                   printable(other->first), files[j]);
 }
 
+// The preprocessing of weights that come without.
+std::string guess_of(const ModelInfo& info) {
+  const Preprocessing& pictures = info.preprocessing;
+  return fmt::format("{0}x{0} pixels{1}, mean {2:g} and std {3:g}", pictures.size,
+                     pictures.resize > pictures.size ? fmt::format(" out of {0}x{0}", pictures.resize) : "",
+                     fmt::join(info.normalisation.mean, ","), fmt::join(info.normalisation.deviation, ","));
+}
+
 // Where the order of classes rests on an assumption: sources without names, or one list for several of them.
 std::string assumption(const std::vector<std::string>& unnamed, const std::vector<std::string>& listed,
                        const std::string& list, size_t count) {
@@ -69,6 +77,7 @@ Ensemble load_sources(const std::vector<std::string>& sources, const ImportOptio
                       std::vector<std::string>* notices) {
   Ensemble ensemble;
   std::vector<std::string> files, unnamed, listed;
+  std::map<std::string, std::vector<std::string>> guessed;  // files by what is assumed about them
   bool any_imported = false;
   for (const std::string& text : sources) {
     const SourceSpec spec = parse_source(text, options);
@@ -77,14 +86,8 @@ Ensemble load_sources(const std::vector<std::string>& sources, const ImportOptio
     files.push_back(spec.path);
     any_imported = any_imported || imported;
     const ModelInfo& info = ensemble.sources.back().info();
-    if (imported && notices && info.architecture != kTorchScript && !has_common_names(info.architecture) &&
-        !knows_preprocessing(spec.path, spec.options))
-      notices->push_back(fmt::format(
-          "{} does not say how it normalises pictures; guessed mean {:g},{:g},{:g} and std {:g},{:g},{:g}; give them "
-          "with "
-          "--mean and --std, or put timm's config.json beside the weights",
-          spec.path, info.normalisation.mean[0], info.normalisation.mean[1], info.normalisation.mean[2],
-          info.normalisation.deviation[0], info.normalisation.deviation[1], info.normalisation.deviation[2]));
+    if (imported && info.architecture != kTorchScript && !knows_preprocessing(spec.path, spec.options))
+      guessed[guess_of(info)].push_back(spec.path);
     if (imported && !spec.own_classes) (spec.options.classes.empty() ? unnamed : listed).push_back(spec.path);
   }
   if (!any_imported) refuse_description(options, files.front());
@@ -93,6 +96,11 @@ Ensemble load_sources(const std::vector<std::string>& sources, const ImportOptio
   require_compatible(ensemble.sources, files);
   require_distinct_names(ensemble.sources, files);
   if (notices == nullptr) return ensemble;
+  for (const auto& [guess, paths] : guessed)
+    notices->push_back(fmt::format(
+        "{} {} not say how pictures are prepared; assumed {}; correct that with --size, --mean and --std, or "
+        "put timm's config.json beside the weights",
+        fmt::join(paths, ", "), paths.size() == 1 ? "does" : "do", guess));
   for (const size_t j : reordered)
     notices->push_back(fmt::format("reordered the classes of {} as in {}", files[j], files.front()));
   if (const std::string text = assumption(unnamed, listed, options.classes, sources.size()); !text.empty())

@@ -206,6 +206,13 @@ std::optional<DistillationRunResult> DistillationRun::compare(Ensemble& teachers
   result.architecture = alone.sources.front().info().architecture;
   result.pictures = target.size();
   result.agreement = (by_mixture == by_student).to(torch::kFloat64).mean().item<double>();
+  constexpr double kLowAgreement = 0.9;
+  if (result.agreement < kLowAgreement)
+    listener_.on_warning(
+        fmt::format("the student gives {} % of the pictures another class than the mixture does, so it is a poor "
+                    "replacement; train it longer (--epochs), choose a larger network (--architecture) or better "
+                    "initial weights (--init)",
+                    percent(1 - result.agreement)));
   return result;
 }
 

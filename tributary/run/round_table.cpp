@@ -46,7 +46,8 @@ std::vector<RoundTable::Cell> RoundTable::cells_of(const RoundEvent& event, cons
     cells.push_back({"share", percent_text(share), 7});
     cells.push_back({"CE", mean_text(event.losses.cross_entropy), 5});
     cells.push_back({"IM", mean_text(event.losses.information), 5});
-    cells.push_back({"align", event.losses.aligned ? fmt::format("{:.2f}", event.losses.adversarial) : "", 0});
+    const std::string adversarial = event.losses.aligned ? fmt::format("{:.2f}", event.losses.adversarial) : "-";
+    if (event.alignment) cells.push_back({"align", trained ? adversarial : "", 0});
   }
   for (const auto& [name, means] : event.means) cells.push_back({name, mean_text(means), 5});
   const double speed = trained ? static_cast<double>(event.pictures) / event.phases.training : 0;
@@ -70,6 +71,11 @@ std::vector<std::string> RoundTable::add(const RoundEvent& event, std::optional<
   if (titles != titles_) lines.push_back(titles);
   titles_ = titles;
   lines.push_back(line_of(cells, [](const Cell& cell) { return cell.text; }));
+  if (event.alignment && event.trained && !event.losses.aligned && !explained_) {
+    lines.push_back(fmt::format("{:>5}  align is -: too few unconfident pictures for a batch ({})", "",
+                                thousands(event.trained->unconfident.size(0))));
+    explained_ = true;
+  }
   return lines;
 }
 

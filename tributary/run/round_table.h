@@ -4,8 +4,9 @@
 //       0      1,203   42.7 %                                  61.3 %               3 s
 //       1      1,284   45.6 %   1.12  -1.31   0.76   12.1 %    64.0 %       3,412  11 s
 //
-// "changed" is the share of pictures whose prediction differs from the round before; "accuracy" needs labels. Losses
-// are means over steps and sources, under the method's names for them.
+// "align" is "-" in rounds with too few unconfident pictures, and missing if nothing is aligned. "changed" is the share
+// of pictures whose prediction differs from the round before; "accuracy" needs labels. Losses are means over steps and
+// sources, under the method's names for them.
 #pragma once
 
 #include <optional>
@@ -33,6 +34,7 @@ class RoundTable {
 
   Tensor predicted_;  // in the round before
   std::string titles_;
+  bool explained_ = false;  // whether a line has told why "align" is "-"
 };
 
 }  // namespace tributary

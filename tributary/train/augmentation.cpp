@@ -110,9 +110,9 @@ void declare(OptionTable& table, const std::string& section, Augmentation& augme
                "random shift of training pictures, pixels; here and below, -1 takes the default of --augment")
       .metavar("PIXELS");
   table.number(section, "augment_flip", &augmentation.flip, -1, 1,
-               "probability of a mirror image; default 0.5 for photographs and 0 for digits");
+               "probability of a mirror image; default 0.5 for photographs of more than 64 pixels a side, else 0");
   table.number(section, "augment_grey", &augmentation.grey, -1, 1,
-               "probability of a grey picture; default 0.1 for photographs in adaptation, else 0");
+               "probability of a grey picture; default 0.1 for such photographs in adaptation, else 0");
   table.number(section, "augment_rotation", &augmentation.rotation, -1, 180, "largest random rotation, degrees")
       .metavar("DEGREES");
   table
@@ -133,8 +133,10 @@ void declare(OptionTable& table, const std::string& section, Augmentation& augme
       .metavar("SHARE");
 }
 
-Augmentation resolve_defaults(const Augmentation& augmentation, const Architecture& network, bool adapting) {
-  const bool strong = augmentation.level == AugmentationLevel::kStrong, photographs = network.photographs;
+Augmentation resolve_defaults(const Augmentation& augmentation, const ModelInfo& model, bool adapting) {
+  constexpr int kLargestDigit = 64;  // side in pixels
+  const bool strong = augmentation.level == AugmentationLevel::kStrong;
+  const bool photographs = architecture(model.architecture).photographs && model.preprocessing.size > kLargestDigit;
   Augmentation standard;
   standard.shift = strong && !photographs ? 2 : 0;
   standard.flip = photographs ? 0.5 : 0;

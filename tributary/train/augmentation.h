@@ -36,11 +36,12 @@ struct Augmentation {
 // Declares all of them in `section`.
 void declare(OptionTable& table, const std::string& section, Augmentation& augmentation);
 
-// Replaces negative values. At the standard level photographs are mirrored with probability 0.5 and, if `adapting`,
-// grey with probability 0.1; digits are left as they are. The strong level is for photographs: mirrored 0.5, grey 0.2,
-// rotation 10, zoom_in 0.4, jitter 0.4, cutout 0.25; for digits: shift 2, rotation 15, zoom_in and zoom_out 0.2,
-// jitter 0.3.
-Augmentation resolve_defaults(const Augmentation& augmentation, const Architecture& network, bool adapting);
+// Replaces negative values by the defaults for pictures of `model`. Pictures of up to 64 pixels a side count as digits,
+// whose classes a mirror image may change, whatever the network; larger ones count as photographs unless the network is
+// for digits. At the standard level photographs are mirrored with probability 0.5 and, if `adapting`, grey with
+// probability 0.1; digits are left as they are. The strong level is for photographs: mirrored 0.5, grey 0.2, rotation
+// 10, zoom_in 0.4, jitter 0.4, cutout 0.25; for digits: shift 2, rotation 15, zoom_in and zoom_out 0.2, jitter 0.3.
+Augmentation resolve_defaults(const Augmentation& augmentation, const ModelInfo& model, bool adapting);
 
 // The size of stored pictures, and the side of the square that a network sees.
 struct PictureSize {

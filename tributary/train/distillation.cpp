@@ -44,7 +44,7 @@ class DistillationTask : public TrainingTask {
   LoopOptions loop_options() const {
     LoopOptions loop;
     loop.batch = batch_;
-    loop.augmentation = resolve_defaults(options_.augmentation, network_, /*adapting=*/false);
+    loop.augmentation = resolve_defaults(options_.augmentation, student_.info(), /*adapting=*/false);
     loop.cuda_graph = student_.capturable();
     for (const SourceModel& teacher : teachers_.sources) loop.cuda_graph = loop.cuda_graph && teacher.capturable();
     loop.advice = "try a smaller learning rate (--rate)";

@@ -44,8 +44,7 @@ class SourceTask : public TrainingTask {
   LoopOptions loop_options() const {
     LoopOptions loop;
     loop.batch = options_.batch;
-    loop.augmentation =
-        resolve_defaults(options_.augmentation, architecture(model_.info().architecture), /*adapting=*/false);
+    loop.augmentation = resolve_defaults(options_.augmentation, model_.info(), /*adapting=*/false);
     loop.cuda_graph = model_.capturable();
     loop.advice = "try smaller learning rates (--rate-backbone, --rate-head)";
     return loop;

@@ -52,6 +52,7 @@ class Adaptation {
   template <typename Select>
   void run(Select select) {
     event_.rounds = options_.rounds;
+    event_.alignment = options_.lambda_adv > 0;
     TargetState state;
     if (const Checkpoint* from = checkpointer_.resume_point()) {
       restore(*from);
@@ -114,7 +115,7 @@ class Adaptation {
     checkpointer_.save_if_due(take);
     event_.trained = &selection_;
     event_.losses = named_losses(loop_.mean_losses(), ensemble_.size(),
-                                 /*aligned=*/task_.batches().aligns() && options_.lambda_adv > 0);
+                                 /*aligned=*/task_.batches().aligns() && event_.alignment);
   }
 
   // The state between two steps. Throws if a loss of the round is not finite, so that a diverged state is never saved.

@@ -26,9 +26,7 @@ SelectiveTask::SelectiveTask(Ensemble& ensemble, const DeviceImages& images, con
 LoopOptions SelectiveTask::loop_options() const {
   LoopOptions loop;
   loop.batch = options_.batch;
-  loop.augmentation =
-      resolve_defaults(augmentation_of(options_), architecture(ensemble_.sources.front().info().architecture),
-                       /*adapting=*/true);
+  loop.augmentation = resolve_defaults(augmentation_of(options_), ensemble_.sources.front().info(), /*adapting=*/true);
   loop.cuda_graph = options_.cuda_graph && std::all_of(ensemble_.sources.begin(), ensemble_.sources.end(),
                                                        [](const SourceModel& source) { return source.capturable(); });
   loop.indices = 1;
