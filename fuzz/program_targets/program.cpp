@@ -65,8 +65,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   expect_result_or_refusal(fuzz::run_program({"predict", files.model, "--data", files.target, "--threads", "1"}));
   const std::string run = files.folder.path() + "/run";
   remove_folder(run);
-  expect_result_or_refusal(
-      fuzz::run_program({"adapt", "--source", files.model, "--target", files.target, "--run", run, "--rounds", "1",
-                         "--inner-epochs", "1", "--batch", "4", "--threads", "1", "--no-report", "--no-history"}));
+  expect_result_or_refusal(fuzz::run_program({"adapt", "--source", files.model, "--target", files.target, "--run", run,
+                                              "--rounds", "1", "--inner-epochs", "1", "--batch", "4", "--threads", "1",
+                                              "--weight-steps", "20", "--no-report", "--no-history"}));
   return 0;
 }

@@ -52,9 +52,9 @@ std::string read_error(std::vector<uint8_t> bytes) {
 }
 
 TEST_F(Safetensors, RoundTrips) {
-  const auto weight = bytes_of<float>({1, 2, 3, 4, 5, 6});
-  const auto count = bytes_of<int64_t>({-7});
-  const auto mask = bytes_of<uint8_t>({1, 0, 1});
+  const auto weight = raw_bytes<float>({1, 2, 3, 4, 5, 6});
+  const auto count = raw_bytes<int64_t>({-7});
+  const auto mask = raw_bytes<uint8_t>({1, 0, 1});
   const std::vector<TensorEntry> entries{{"weight", DType::F32, {2, 3}, weight},
                                          {"mask", DType::BOOL, {3}, mask},
                                          {"nothing", DType::F16, {4, 0}, {}},
@@ -74,9 +74,9 @@ TEST_F(Safetensors, RoundTrips) {
 }
 
 TEST_F(Safetensors, BytesDoNotDependOnTheOrder) {
-  const auto a = bytes_of<float>({1, 2});
-  const auto b = bytes_of<uint8_t>({9});
-  const auto c = bytes_of<double>({3});
+  const auto a = raw_bytes<float>({1, 2});
+  const auto b = raw_bytes<uint8_t>({9});
+  const auto c = raw_bytes<double>({3});
   std::vector<TensorEntry> entries{{"a", DType::F32, {2}, a}, {"b", DType::U8, {1}, b}, {"c", DType::F64, {1}, c}};
   write_safetensors(at("1"), entries);
   std::reverse(entries.begin(), entries.end());
@@ -90,7 +90,7 @@ TEST_F(Safetensors, BytesDoNotDependOnTheOrder) {
 }
 
 TEST_F(Safetensors, MovedFilesKeepTheirTensors) {
-  const auto weight = bytes_of<float>({1.5F});
+  const auto weight = raw_bytes<float>({1.5F});
   write_safetensors(at("m"), std::vector<TensorEntry>{{"w", DType::F32, {1}, weight}});
   SafetensorsFile first = SafetensorsFile::read(at("m"));
   const SafetensorsFile second = std::move(first);
@@ -119,7 +119,7 @@ TEST_F(Safetensors, KnowsNamesAndSizesOfTypes) {
 }
 
 TEST_F(Safetensors, WriterRejectsInvalidEntries) {
-  const auto four = bytes_of<float>({1});
+  const auto four = raw_bytes<float>({1});
   using Entries = std::vector<TensorEntry>;
   EXPECT_THROW(write_safetensors(at("m"), Entries{{"a", DType::F32, {2}, four}}), std::logic_error);
   EXPECT_THROW(write_safetensors(at("m"), Entries{{"a", DType::F32, {-1}, four}}), std::logic_error);
@@ -301,8 +301,8 @@ TEST_F(Safetensors, ReadsUnusualButValidFiles) {
 }
 
 TEST_F(Safetensors, SurvivesTruncationAndBitFlips) {
-  const auto a = bytes_of<float>({1, 2, 3});
-  const auto b = bytes_of<uint8_t>({1, 2, 3});
+  const auto a = raw_bytes<float>({1, 2, 3});
+  const auto b = raw_bytes<uint8_t>({1, 2, 3});
   write_safetensors(at("m"), std::vector<TensorEntry>{{"a", DType::F32, {3}, a}, {"b", DType::U8, {3}, b}},
                     {{"k", "v"}});
   const std::vector<uint8_t> good = read_file(at("m"));

@@ -62,7 +62,7 @@ Checkpoint::Checkpoint() : facts_(std::make_unique<nlohmann::json>()), facts(*fa
 Checkpoint::Checkpoint(const Checkpoint& other)
     : facts_(std::make_unique<nlohmann::json>(other.facts)), facts(*facts_), tensors(other.tensors) {}
 
-Checkpoint::Checkpoint(Checkpoint&& other) : Checkpoint() {
+Checkpoint::Checkpoint(Checkpoint&& other) noexcept : Checkpoint() {
   std::swap(facts, other.facts);
   std::swap(tensors, other.tensors);
 }

@@ -21,7 +21,7 @@ class Checkpoint {
  public:
   Checkpoint();
   Checkpoint(const Checkpoint& other);
-  Checkpoint(Checkpoint&& other);
+  Checkpoint(Checkpoint&& other) noexcept;  // allocates; terminates if out of memory
   Checkpoint& operator=(Checkpoint other);
   ~Checkpoint();
 

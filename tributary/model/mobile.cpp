@@ -160,7 +160,7 @@ MobilePlan mobilenet_v3_plan(bool large, double epsilon) {
   for (const Row& row : rows) {
     plan.stages.resize(row.stage + 1);
     plan.stages.back().push_back({row.expanded, row.out, row.kernel, row.stride,
-                                  row.squeezes ? eights(static_cast<double>(row.expanded / 4)) : 0,
+                                  row.squeezes ? eights(std::floor(static_cast<double>(row.expanded) / 4)) : 0,
                                   row.hard ? ActivationChoice(Function::kHardswish) : ActivationChoice()});
   }
   return plan;

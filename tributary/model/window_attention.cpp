@@ -128,7 +128,8 @@ Tensor WindowAttention::bias(const Layout& layout) const {
 
 Tensor WindowAttention::logit_scale() const {
   if (shape.cosine) return scale.clamp_max(std::log(kLargestScale)).exp();
-  return torch::full({}, 1 / std::sqrt(static_cast<double>(shape.channels / shape.heads)), torch::kFloat32);
+  const int64_t width = shape.channels / shape.heads;
+  return torch::full({}, 1 / std::sqrt(static_cast<double>(width)), torch::kFloat32);
 }
 
 Tensor WindowAttention::qkv_bias() const {

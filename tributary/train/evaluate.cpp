@@ -15,7 +15,8 @@ namespace tributary {
 int64_t evaluation_batch(const DeviceImages& images) {
   const int64_t pixels = images.crop() * images.crop();
   if (images.device().is_cpu()) return std::clamp<int64_t>((1 << 20) / pixels, 1, 256);
-  if (pixels > 224 * 224) return std::max<int64_t>(256 * 224 * 224 / pixels, 1);
+  constexpr int64_t kUsual = int64_t{224} * 224;
+  if (pixels > kUsual) return std::max<int64_t>(256 * kUsual / pixels, 1);
   return std::clamp<int64_t>((1 << 22) / pixels, 256, 4096);
 }
 

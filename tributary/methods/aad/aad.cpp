@@ -101,7 +101,7 @@ class Aad : public LearnedMethod {
 
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
     const AadHyperParameters own = hyper_parameters(ensemble, pictures);
-    TrainingSchedule schedule = common_.schedule(ensemble, /*own_batch=*/64, own.epochs);
+    TrainingSchedule schedule = common_.schedule(ensemble, /*default_batch=*/64, own.epochs);
     schedule.decay = own.decay;
     schedule.whole_batches = options_.whole_batches;
     // The default number, set here because lambda and the neighbours depend on it.

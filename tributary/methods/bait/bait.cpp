@@ -126,7 +126,8 @@ class Bait : public LearnedMethod {
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
     const bool photographs = for_photographs(ensemble);
-    TrainingSchedule schedule = common_.schedule(ensemble, /*own_batch=*/128, /*own_epochs=*/photographs ? 30 : 15);
+    TrainingSchedule schedule =
+        common_.schedule(ensemble, /*default_batch=*/128, /*default_epochs=*/photographs ? 30 : 15);
     schedule.steps = schedule.rounds * batches_per_epoch(pictures, schedule.batch);
     schedule.decay = !photographs;
     return schedule;

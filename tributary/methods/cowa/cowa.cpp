@@ -118,7 +118,7 @@ class Cowa : public LearnedMethod {
   Cowa(const MethodOptions& common, const CowaOptions& options) : common_(common), options_(options) {}
 
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t) const override {
-    TrainingSchedule schedule = common_.schedule(ensemble, /*own_batch=*/64, hyper_parameters(ensemble).epochs);
+    TrainingSchedule schedule = common_.schedule(ensemble, /*default_batch=*/64, hyper_parameters(ensemble).epochs);
     schedule.decay = false;
     schedule.one_draw_per_batch = options_.batch_augment;
     return schedule;

@@ -125,9 +125,11 @@ Tensor log_gaussian(const MixtureRows& rows, const Tensor& mean, const Tensor& l
 CovarianceFactor factorise(const Tensor& covariance, double epsilon) {
   constexpr double kLargest = 1e-2;
   const Tensor one = at::eye(covariance.size(0), covariance.options());
-  for (double jitter = epsilon; jitter <= kLargest * (1 + 1e-9); jitter *= 10) {
+  double jitter = epsilon;
+  while (jitter <= kLargest * (1 + 1e-9)) {
     const auto [lower, info] = at::linalg_cholesky_ex(covariance + jitter * one);
     if (info.item<int>() == 0 && lower.isfinite().all().item<bool>()) return {lower, jitter};
+    jitter *= 10;
   }
   work_error("the covariance of a class cannot be factorised, not even with {} on its diagonal", kLargest);
 }

@@ -93,7 +93,7 @@ Tensor trained_tensor(const std::vector<float>& values, torch::Device device) {
 }
 
 TrainingSchedule JointMethod::schedule(const Ensemble& ensemble, int64_t) const {
-  return common_.schedule(ensemble, /*own_batch=*/for_photographs(ensemble) ? 32 : 64, /*own_epochs=*/15);
+  return common_.schedule(ensemble, /*default_batch=*/for_photographs(ensemble) ? 32 : 64, /*default_epochs=*/15);
 }
 
 std::vector<std::unique_ptr<Learner>> JointMethod::learners(Ensemble& ensemble, const DeviceImages& images,

@@ -65,7 +65,7 @@ class Ma : public LearnedMethod {
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t) const override {
     const bool photographs = for_photographs(ensemble);
     const int64_t epochs = !photographs ? 30 : common_.benchmark.starts_with("domainnet") ? 5 : 15;
-    return common_.schedule(ensemble, /*own_batch=*/photographs ? 32 : 64, epochs);
+    return common_.schedule(ensemble, /*default_batch=*/photographs ? 32 : 64, epochs);
   }
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,

@@ -93,7 +93,7 @@ class Nrc : public LearnedMethod {
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
     const NrcHyperParameters own = hyper_parameters();
-    TrainingSchedule schedule = common_.schedule(ensemble, /*own_batch=*/64, own.epochs);
+    TrainingSchedule schedule = common_.schedule(ensemble, /*default_batch=*/64, own.epochs);
     schedule.decay = own.decay;
     // Set the default number of steps here, because the numbers of neighbours change at half of the steps.
     schedule.steps = schedule.rounds * batches_per_epoch(pictures, schedule.batch);

@@ -183,7 +183,7 @@ class Sfda : public LearnedMethod {
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t pictures) const override {
     TrainingSchedule schedule =
-        common_.schedule(ensemble, /*own_batch=*/for_photographs(ensemble) ? 32 : 64, /*own_epochs=*/15);
+        common_.schedule(ensemble, /*default_batch=*/for_photographs(ensemble) ? 32 : 64, /*default_epochs=*/15);
     schedule.whole_batches = true;
     schedule.first_step = 0;
     schedule.steps = options_.steps > 0   ? options_.steps

@@ -70,7 +70,7 @@ class Shot : public LearnedMethod {
 
  protected:
   TrainingSchedule schedule(const Ensemble& ensemble, int64_t) const override {
-    return common_.schedule(ensemble, /*own_batch=*/64, /*own_epochs=*/for_photographs(ensemble) ? 15 : 30);
+    return common_.schedule(ensemble, /*default_batch=*/64, /*default_epochs=*/for_photographs(ensemble) ? 15 : 30);
   }
 
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
