@@ -137,5 +137,18 @@ TEST(Agreement, AClearGainInKappaOutweighsALossOfAgreement) {
   EXPECT_TRUE(agrees_more(before, after, 3));
 }
 
+TEST(AgreesMore, ASinglePairNeedsAClearGain) {
+  // The second source corrects one of ten labels: kappa rises from 0.56 to 0.69 or so.
+  const Tensor truth = test::indices({0, 0, 0, 1, 1, 1, 2, 2, 2, 2});
+  const Tensor worse = test::indices({0, 0, 1, 1, 1, 2, 2, 2, 2, 0}),
+               better = test::indices({0, 0, 0, 1, 1, 2, 2, 2, 2, 0});
+  const Tensor before = at::stack({truth, worse}), after = at::stack({truth, better});
+  const double gain = mutual_trust(after, 3) - mutual_trust(before, 3);
+  EXPECT_GT(gain, 0.1);
+  EXPECT_LT(gain, kClearGain);
+  EXPECT_FALSE(agrees_more(before, after, 3));
+  EXPECT_TRUE(agrees_more(at::stack({truth, worse, worse}), at::stack({truth, better, better}), 3));
+}
+
 }  // namespace
 }  // namespace tributary

@@ -46,6 +46,7 @@ double mutual_trust(const Tensor& labels, int64_t classes) {
 bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes) {
   constexpr double kLeastGain = 0.05;
   const double gain = mutual_trust(after, classes) - mutual_trust(before, classes);
+  if (before.size(0) < 3) return gain >= kClearGain;
   return gain >= kClearGain || (gain >= kLeastGain && mean_agreement(after) >= mean_agreement(before));
 }
 

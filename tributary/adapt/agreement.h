@@ -21,7 +21,8 @@ constexpr double kClearGain = 0.2;
 
 // Whether sources agree more `after` a change than `before` it, int64 [m, n] each: their mean Cohen's kappa rises by
 // kClearGain, or by 0.05 while their mean agreement does not fall. On a target set with one large class a smaller gain
-// in kappa alone means little, because labels that spread over the other classes agree less by chance.
+// in kappa alone means little, because labels that spread over the other classes agree less by chance. Two sources need
+// the clear gain: a single pair, often of similar domains, also agrees more on errors that it shares.
 bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes);
 
 // Cohen's kappa: (g - e) / (1 - e) with g the agreement and e = sum_k p_k q_k that of independent labels with the same
