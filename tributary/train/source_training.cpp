@@ -162,7 +162,7 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   int64_t validated = 0;  // the step after which the model was last validated
   const auto checkpoint = [&] {
     Checkpoint now;
-    now.facts = {{"validated", validated}, {"accuracy", accuracy}, {"best_accuracy", best.accuracy()}};
+    now.facts() = {{"validated", validated}, {"accuracy", accuracy}, {"best_accuracy", best.accuracy()}};
     loop.save(now, "loop.");
     now.add("model.", model.state());
     now.add("optimiser.", task.optimiser().state());
