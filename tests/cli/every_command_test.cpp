@@ -231,7 +231,7 @@ TEST_F(EveryCommand, RefusesModelsThatComputeNan) {
       {"distill", {"distill MODEL --target pictures --max-skipped 0.2 --out s.safetensors --epochs 1", true}},
       {"export", {"export MODEL --card c.json", false}},
       {"inspect", {"inspect MODEL", false}},
-      {"train", {"train --data labelled --init MODEL --epochs 1 --out t.safetensors", false}},
+      {"train", {"train --data numbered --init MODEL --epochs 1 --out nan.safetensors", true}},
       {"report", {"", false}},
       {"data", {"", false}},
       {"bench", {"", false}},
@@ -254,9 +254,17 @@ TEST_F(EveryCommand, RefusesModelsThatComputeNan) {
       EXPECT_EQ(outcome.code, 2) << arguments << "\n" << outcome.err;
       EXPECT_THAT(outcome.err, HasSubstr(file)) << arguments;
       EXPECT_THAT(outcome.out, Not(HasSubstr("nan"))) << arguments;
-      EXPECT_FALSE(fs::exists(*folder_ / "nan/DONE")) << arguments;
+      for (const char* result : {"nan/DONE", "nan.safetensors", "s.safetensors"})
+        EXPECT_FALSE(fs::exists(*folder_ / result)) << arguments;
     }
   }
+  // bench leaves the work to further processes; demo, report and data read no model.
+  const test::Outcome bench = test::run_program(
+      *folder_,
+      "bench digits --init variance.safetensors --architecture dtn --pictures 30 --methods shot --targets "
+      "street --source-epochs 1 --epochs 1 --threads 1 --out nan-table");
+  EXPECT_EQ(bench.code, 1);
+  EXPECT_THAT(bench.err, HasSubstr("variance.safetensors: tensor"));
   EXPECT_EQ(covered, commands());
 }
 
