@@ -94,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t line = std::min(text.find('\n'), text.size());
   const nlohmann::json patch = nlohmann::json::parse(text.substr(0, line), nullptr, /*allow_exceptions=*/false);
   Checkpoint checkpoint = run.good;
-  if (patch.is_object()) checkpoint.facts.merge_patch(patch);
+  if (patch.is_object()) checkpoint.facts().merge_patch(patch);
   // Few changes: each may double a tensor.
   const size_t end = std::min(size, line + 1 + 3 * kMostChanges);
   for (size_t at = line + 1; at + 2 < end; at += 3)

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 Checkpoint sample_checkpoint(int64_t number) {
   Checkpoint checkpoint;
-  checkpoint.facts = {{"step", number}, {"text", "a \"quoted\" ü"}};
+  checkpoint.facts() = {{"step", number}, {"text", "a \"quoted\" ü"}};
   checkpoint.tensors = {{"a", torch::arange(6, torch::kFloat32).view({2, 3}) + number},
                         {"b", torch::tensor(int64_t{7})},
                         {"c", torch::tensor(1.5, torch::kFloat64)},
@@ -32,15 +32,26 @@ TEST(Checkpoint, RoundTrips) {
   const test::TempDir folder;
   write_checkpoint(folder / "x", sample_checkpoint(3));
   const Checkpoint read = read_checkpoint(folder / "x");
-  EXPECT_EQ(read.facts, sample_checkpoint(3).facts);
+  EXPECT_EQ(read.facts(), sample_checkpoint(3).facts());
   for (const NamedTensor& tensor : sample_checkpoint(3).tensors)
     EXPECT_TRUE(torch::equal(read.at(tensor.name), tensor.value));
   EXPECT_EQ(read.find("z"), nullptr);
 }
 
+TEST(Checkpoint, MovesWithoutAllocating) {
+  static_assert(std::is_nothrow_move_constructible_v<Checkpoint>);
+  Checkpoint checkpoint = sample_checkpoint(3);
+  const nlohmann::json* const facts = &checkpoint.facts();
+  Checkpoint moved = std::move(checkpoint);
+  EXPECT_EQ(&moved.facts(), facts) << "the facts were copied";
+  checkpoint = moved;
+  moved.facts()["step"] = 4;
+  EXPECT_EQ(checkpoint.facts(), sample_checkpoint(3).facts());
+}
+
 TEST(Checkpoint, ChecksItsFacts) {
   Checkpoint checkpoint;
-  checkpoint.facts = {{"round", 3}, {"huge", INT64_MAX}, {"beyond", UINT64_MAX}, {"text", "x"}, {"real", 2.5}};
+  checkpoint.facts() = {{"round", 3}, {"huge", INT64_MAX}, {"beyond", UINT64_MAX}, {"text", "x"}, {"real", 2.5}};
   EXPECT_EQ(checkpoint.integer("round", 1, 3), 3);
   EXPECT_EQ(checkpoint.number("real", 0), 2.5);
   EXPECT_EQ(checkpoint.number("absent", 7), 7);
@@ -77,7 +88,7 @@ TEST(Checkpoint, DetectsEveryFlippedByte) {
     try {
       const Checkpoint read = read_checkpoint(folder / "y");
       // The remaining bytes have no meaning, such as the padding of the header.
-      EXPECT_EQ(read.facts, right.facts) << i;
+      EXPECT_EQ(read.facts(), right.facts()) << i;
       for (const NamedTensor& tensor : right.tensors)
         EXPECT_TRUE(torch::equal(read.at(tensor.name), tensor.value)) << i;
     } catch (const InputError&) {

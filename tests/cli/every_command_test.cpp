@@ -156,18 +156,50 @@ TEST_F(EveryCommand, ShowsForeignTextWithoutControlCharacters) {
 }
 
 TEST_F(EveryCommand, ReportsAFullDiskAtStandardOutput) {
+  // Real work of every command that prints a result, as text and as JSON; quick ones only. The work itself succeeds.
+  const std::string sources = "--source a.safetensors --source b.safetensors --target numbered --batch 8 ";
+  const std::string train = "train --data numbered --architecture lenet --epochs 1 --batch 8 --out ";
+  const std::vector<std::pair<std::string, std::string>> prints = {
+      {"train", train + "full.safetensors"},
+      {"train", train + "json.safetensors --json"},
+      {"adapt", "adapt " + sources + "--rounds 1 --inner-epochs 1 --run full"},
+      {"adapt", "adapt " + sources + "--rounds 1 --inner-epochs 1 --run full --json"},  // finished
+      {"predict", "predict a.safetensors --data numbered"},
+      {"predict", "predict full --data numbered --json"},
+      {"evaluate", "evaluate full.safetensors --data numbered"},
+      {"evaluate", "evaluate full.safetensors --data numbered --json"},
+      {"distill", "distill full --target numbered --architecture lenet --epochs 1 --batch 8 --out full-s.safetensors"},
+      {"export", "export full.safetensors --card full.json"},
+      {"export", "export full.safetensors --card full.json --json"},
+      {"report", "report full"},
+      {"report", "report full --json"},
+      {"inspect", "inspect a.safetensors --tensors"},
+      {"inspect", "inspect full --json"},
+      {"data", "data pack --data numbered --out full-shards"},
+      {"data", "data make digits full-digits --pictures 1 --test-pictures 1"},
+      {"bench", "bench speed --architecture lenet --pictures 8 --sources 1 --batch 8 --json"},
+      {"demo", "demo --architecture lenet --pictures 20 --source-epochs 1 --rounds 1 --inner-epochs 1 --json"},
+      {"options", "options"},
+      {"options", "--version"},
+  };
   std::set<std::string> names = commands();
   names.insert("options");
-  for (const std::string& name : names) {
-    const test::Outcome full =
-        test::run_forked_program(*folder_, name == "options" ? name : name + " --help", "/dev/full");
-    EXPECT_EQ(full.code, 1) << name;
-    EXPECT_THAT(full.err, HasSubstr("cannot write to standard output: No space left on device")) << name;
+  std::set<std::string> covered;
+  for (const auto& [name, arguments] : prints) {
+    covered.insert(name);
+    const test::Outcome full = test::run_forked_program(*folder_, arguments, "/dev/full");
+    EXPECT_EQ(full.code, 1) << arguments << "\n" << full.err;
+    EXPECT_THAT(full.err, HasSubstr("cannot write to standard output: No space left on device")) << arguments;
   }
-  for (const char* arguments : {"inspect a.safetensors", "predict a.safetensors --data pictures", "--version"}) {
-    EXPECT_EQ(test::run_forked_program(*folder_, arguments, "/dev/full").code, 1) << arguments;
+  EXPECT_EQ(covered, names);
+  for (const std::string& name : names)
+    EXPECT_EQ(test::run_forked_program(*folder_, name + " --help", "/dev/full").code, 1) << name;
+  EXPECT_TRUE(fs::exists(*folder_ / "full/DONE")) << "the work is kept";
+  for (const char* arguments : {"inspect a.safetensors", "predict a.safetensors --data numbered", "--version",
+                                "evaluate full.safetensors --data numbered --json"}) {
     EXPECT_EQ(test::run_forked_program(*folder_, arguments, "closed").code, 1) << arguments;
     EXPECT_EQ(test::run_forked_program(*folder_, arguments, "/dev/null").code, 0) << arguments;
+    EXPECT_EQ(test::run_forked_program(*folder_, arguments, "broken pipe").code, 0) << arguments;
   }
 }
 
@@ -199,7 +231,7 @@ TEST_F(EveryCommand, RefusesModelsThatComputeNan) {
       {"distill", {"distill MODEL --target pictures --max-skipped 0.2 --out s.safetensors --epochs 1", true}},
       {"export", {"export MODEL --card c.json", false}},
       {"inspect", {"inspect MODEL", false}},
-      {"train", {"train --data labelled --init MODEL --epochs 1 --out t.safetensors", false}},
+      {"train", {"train --data numbered --init MODEL --epochs 1 --out nan.safetensors", true}},
       {"report", {"", false}},
       {"data", {"", false}},
       {"bench", {"", false}},
@@ -222,9 +254,17 @@ TEST_F(EveryCommand, RefusesModelsThatComputeNan) {
       EXPECT_EQ(outcome.code, 2) << arguments << "\n" << outcome.err;
       EXPECT_THAT(outcome.err, HasSubstr(file)) << arguments;
       EXPECT_THAT(outcome.out, Not(HasSubstr("nan"))) << arguments;
-      EXPECT_FALSE(fs::exists(*folder_ / "nan/DONE")) << arguments;
+      for (const char* result : {"nan/DONE", "nan.safetensors", "s.safetensors"})
+        EXPECT_FALSE(fs::exists(*folder_ / result)) << arguments;
     }
   }
+  // bench leaves the work to further processes; demo, report and data read no model.
+  const test::Outcome bench = test::run_program(
+      *folder_,
+      "bench digits --init variance.safetensors --architecture dtn --pictures 30 --methods shot --targets "
+      "street --source-epochs 1 --epochs 1 --threads 1 --out nan-table");
+  EXPECT_EQ(bench.code, 1);
+  EXPECT_THAT(bench.err, HasSubstr("variance.safetensors: tensor"));
   EXPECT_EQ(covered, commands());
 }
 

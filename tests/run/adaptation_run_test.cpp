@@ -152,22 +152,22 @@ TEST_F(AdaptationRunTest, RejectsForgedCheckpoints) {
       ++forged;
     };
     // Every fact, also within the observers' state: of another type, and a number that is too large.
-    const nlohmann::json facts = good.facts.flatten();
+    const nlohmann::json facts = good.facts().flatten();
     for (const auto& [pointer, value] : facts.items()) {
       const bool text = pointer.find("config") != std::string::npos || pointer.find("/reasons") != std::string::npos;
       const std::string last = pointer.substr(pointer.rfind('/') + 1);
       const bool repeated = last.find_first_not_of("0123456789") == std::string::npos && last != "0";
       if (text || repeated || pointer == "/number") continue;
       Checkpoint other = good;
-      other.facts[nlohmann::json::json_pointer(pointer)] = {{"an", "object"}};
+      other.facts()[nlohmann::json::json_pointer(pointer)] = {{"an", "object"}};
       expect_refusal(other, pointer);
       if (!value.is_number_integer() || pointer == "/pictures" || pointer.ends_with("settled")) continue;
-      other.facts[nlohmann::json::json_pointer(pointer)] = INT64_MAX;
+      other.facts()[nlohmann::json::json_pointer(pointer)] = INT64_MAX;
       expect_refusal(other, pointer);
     }
     for (const char* list : {"first_labels", "information_loss", "accuracy"}) {
       Checkpoint other = good;
-      other.facts["observers"][list] = nlohmann::json::array();
+      other.facts()["observers"][list] = nlohmann::json::array();
       expect_refusal(other, list);
     }
     // Every tensor of indices with one beyond all bounds, and every tensor with another shape.

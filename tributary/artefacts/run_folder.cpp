@@ -54,9 +54,11 @@ void RunFolder::examine() {
   }
   if (!fs::is_directory(path_, error)) input_error("{} is a file; choose a folder for the run with --run", path_);
   for (const char* own : kOwnNames) refuse_link(file(own));
+  // A run writes config.toml before all other files, so a folder that another process fills between these lines has
+  // one.
+  const bool empty = is_empty_folder(path_);
   if (!fs::exists(file("config.toml"), error)) {
-    if (!is_empty_folder(path_))
-      input_error("{} contains files that are not a run; choose another folder with --run", path_);
+    if (!empty) input_error("{} contains files that are not a run; choose another folder with --run", path_);
     require_writable_target(file("config.toml"));
     return;
   }

@@ -57,18 +57,15 @@ const std::string& metadata_of(const SafetensorsFile& file, const std::string& k
 
 }  // namespace
 
-Checkpoint::Checkpoint() : facts_(std::make_unique<nlohmann::json>()), facts(*facts_) {}
+Checkpoint::Checkpoint() : facts_(std::make_unique<nlohmann::json>()) {}
 
 Checkpoint::Checkpoint(const Checkpoint& other)
-    : facts_(std::make_unique<nlohmann::json>(other.facts)), facts(*facts_), tensors(other.tensors) {}
+    : tensors(other.tensors), facts_(std::make_unique<nlohmann::json>(other.facts())) {}
 
-Checkpoint::Checkpoint(Checkpoint&& other) noexcept : Checkpoint() {
-  std::swap(facts, other.facts);
-  std::swap(tensors, other.tensors);
-}
+Checkpoint::Checkpoint(Checkpoint&& other) noexcept = default;
 
-Checkpoint& Checkpoint::operator=(Checkpoint other) {
-  std::swap(facts, other.facts);
+Checkpoint& Checkpoint::operator=(Checkpoint other) noexcept {
+  std::swap(facts_, other.facts_);
   std::swap(tensors, other.tensors);
   return *this;
 }
@@ -110,15 +107,15 @@ void Checkpoint::restore(const std::string& prefix, const NamedTensors& into) co
 }
 
 int64_t Checkpoint::integer(const char* fact, int64_t low, int64_t high) const {
-  if (!facts.contains(fact) || !facts[fact].is_number_integer())
+  if (!facts().contains(fact) || !facts()[fact].is_number_integer())
     input_error("the checkpoint has no integer '{}'; start over with --restart", fact);
-  return integer_from(facts[fact], low, high + 1, fact);
+  return integer_from(facts()[fact], low, high + 1, fact);
 }
 
 double Checkpoint::number(const char* fact, double missing) const {
-  if (!facts.contains(fact)) return missing;
-  require_in_checkpoint(facts[fact].is_number() && std::isfinite(facts[fact].get<double>()), fact);
-  return facts[fact].get<double>();
+  if (!facts().contains(fact)) return missing;
+  require_in_checkpoint(facts()[fact].is_number() && std::isfinite(facts()[fact].get<double>()), fact);
+  return facts()[fact].get<double>();
 }
 
 NamedTensors joined_state(std::initializer_list<std::pair<std::string, NamedTensors>> parts) {
@@ -141,7 +138,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
                        on_host.back().sizes().vec(),
                        {static_cast<const uint8_t*>(on_host.back().data_ptr()), on_host.back().nbytes()}});
   }
-  const std::string facts = json_text(checkpoint.facts);
+  const std::string facts = json_text(checkpoint.facts());
   write_safetensors(path, entries, {{"facts", facts}, {"checksum", checksum(facts, entries)}});
 }
 
@@ -151,8 +148,8 @@ Checkpoint read_checkpoint(const std::string& path) {
   if (checksum(facts, file.entries()) != metadata_of(file, "checksum"))
     input_error("{} is damaged: its checksum does not match", path);
   Checkpoint checkpoint;
-  checkpoint.facts = nlohmann::json::parse(facts, nullptr, /*allow_exceptions=*/false);
-  if (!checkpoint.facts.is_object()) input_error("{} is damaged: its facts are not a JSON object", path);
+  checkpoint.facts() = nlohmann::json::parse(facts, nullptr, /*allow_exceptions=*/false);
+  if (!checkpoint.facts().is_object()) input_error("{} is damaged: its facts are not a JSON object", path);
   for (const TensorEntry& entry : file.entries()) {
     const Tensor value = torch::empty(entry.shape, type_of(entry, path));
     if (!entry.data.empty()) std::memcpy(value.data_ptr(), entry.data.data(), entry.data.size());

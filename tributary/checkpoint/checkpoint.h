@@ -16,16 +16,15 @@ namespace tributary {
 
 // The facts have an allocation of their own, so that this header does not need json.hpp, which compiles slowly.
 class Checkpoint {
-  std::unique_ptr<nlohmann::json> facts_;
-
  public:
   Checkpoint();
   Checkpoint(const Checkpoint& other);
-  Checkpoint(Checkpoint&& other) noexcept;  // allocates; terminates if out of memory
-  Checkpoint& operator=(Checkpoint other);
+  Checkpoint(Checkpoint&& other) noexcept;
+  Checkpoint& operator=(Checkpoint other) noexcept;
   ~Checkpoint();
 
-  nlohmann::json& facts;  // of facts_
+  nlohmann::json& facts() { return *facts_; }
+  const nlohmann::json& facts() const { return *facts_; }
   NamedTensors tensors;
 
   // Appends tensors, with `prefix` prepended to their names.
@@ -40,6 +39,9 @@ class Checkpoint {
   int64_t integer(const char* fact, int64_t low = 0, int64_t high = int64_t{1} << 53) const;
   // A finite number; `missing` if there is none. Throws an InputError if it is something else.
   double number(const char* fact, double missing) const;
+
+ private:
+  std::unique_ptr<nlohmann::json> facts_;  // null only after a move
 };
 
 // Concatenates the tensors of several parts, renamed to "part.tensor".

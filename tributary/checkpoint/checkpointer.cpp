@@ -114,7 +114,7 @@ void CheckpointFolder::keep(const Take& take) {
   const Clock::time_point start = Clock::now();
   Checkpoint checkpoint = take();
   if (complete_) complete_(checkpoint);
-  checkpoint.facts["number"] = number_ + 1;
+  checkpoint.facts()["number"] = number_ + 1;
   make_folder(folder_);
   write_checkpoint(file(next_slot_), checkpoint);
   ++number_;
@@ -134,10 +134,10 @@ FileCheckpoints::FileCheckpoints(const std::string& file, const Configuration& c
   lock_ = std::make_unique<FolderLock>(path_);
   remove_leftovers(fs::absolute(file).parent_path().string());
   folder_.clean();
-  folder_.on_save([text = config.text](Checkpoint& checkpoint) { checkpoint.facts["config"] = text; });
+  folder_.on_save([text = config.text](Checkpoint& checkpoint) { checkpoint.facts()["config"] = text; });
   const Checkpoint* const resume_from = folder_.resume_point();
   if (!resume_from) return;
-  const nlohmann::json there = resume_from->facts.value("config", nlohmann::json(""));
+  const nlohmann::json there = resume_from->facts().value("config", nlohmann::json(""));
   require_in_checkpoint(there.is_string(), "config");
   const auto lines = differences(there.get<std::string>(), config);
   if (!lines.empty())

@@ -12,7 +12,7 @@ namespace {
 // A checkpoint without the values of its tensors, as JSON; empty for null.
 std::string outline_of(const Checkpoint* checkpoint) {
   if (!checkpoint) return "";
-  nlohmann::json outline = {{"facts", checkpoint->facts}, {"tensors", nlohmann::json::array()}};
+  nlohmann::json outline = {{"facts", checkpoint->facts()}, {"tensors", nlohmann::json::array()}};
   for (const NamedTensor& tensor : checkpoint->tensors)
     outline["tensors"].push_back({{"name", tensor.name},
                                   {"shape", tensor.value.sizes().vec()},
@@ -50,7 +50,7 @@ const Checkpoint* SharedCheckpointer::resume_point() {
   }
   const nlohmann::json parsed = nlohmann::json::parse(outline);
   received_.emplace();
-  received_->facts = parsed.at("facts");
+  received_->facts() = parsed.at("facts");
   for (const nlohmann::json& tensor : parsed.at("tensors")) {
     const auto type = static_cast<torch::ScalarType>(tensor.at("type").get<int>());
     Tensor value = torch::empty(tensor.at("shape").get<std::vector<int64_t>>(), type);

@@ -225,7 +225,7 @@ class LearnedAdaptation {
   // The state between two steps. Throws if a loss of the round is not finite, so that a diverged state is never saved.
   Checkpoint checkpoint() const {
     Checkpoint now;
-    now.facts = {{"round", event_.round}, {"pictures", event_.pictures}, {"seconds", watch_.seconds()}};
+    now.facts() = {{"round", event_.round}, {"pictures", event_.pictures}, {"seconds", watch_.seconds()}};
     for (const auto& task : tasks_) task->save(now);
     now.add("", ensemble_.state());
     return now;

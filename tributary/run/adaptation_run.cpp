@@ -44,7 +44,7 @@ class AdaptationRun::ObserverState : public Observer {
   void restore(const nlohmann::json& saved) override { state_ = saved; }
   void restore_tensors(const NamedTensors&) override { tensors_ = observers_.tensors(); }
   void add_to(Checkpoint& checkpoint) const {
-    checkpoint.facts["observers"] = state_;
+    checkpoint.facts()["observers"] = state_;
     checkpoint.add(kTensors, tensors_);
   }
   // The tensors that add_to() added.
@@ -244,8 +244,8 @@ int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpo
   const std::string digest = fmt::format("{:016x}", data_.target.digest);
   checkpointer.on_save([&state, pictures, digest, &folder](Checkpoint& checkpoint) {
     folder.require_there();  // saving would create it again, without its other files
-    checkpoint.facts["target_pictures"] = pictures;
-    checkpoint.facts["target_digest"] = digest;
+    checkpoint.facts()["target_pictures"] = pictures;
+    checkpoint.facts()["target_digest"] = digest;
     state.add_to(checkpoint);
   });
   const Checkpoint* const latest = checkpointer.resume_point();
@@ -253,7 +253,7 @@ int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpo
   if (latest->integer("target_pictures") != pictures)
     input_error("the run was interrupted with {} pictures, and now there are {}; start over with --restart",
                 thousands(latest->integer("target_pictures")), thousands(pictures));
-  if (latest->facts.value("target_digest", nlohmann::json()) != digest)
+  if (latest->facts().value("target_digest", nlohmann::json()) != digest)
     input_error(
         "the names or sizes of the pictures of {} have changed since the run was interrupted; start over with "
         "--restart",
@@ -261,7 +261,7 @@ int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpo
   constexpr int64_t kMostRounds = 1'000'000;
   const int64_t round = latest->integer("round", 1, kMostRounds);
   try {
-    observers.restore(latest->facts.at("observers"));
+    observers.restore(latest->facts().at("observers"));
     observers.restore_tensors(ObserverState::tensors_of(*latest));
   } catch (const nlohmann::json::exception& error) {
     damaged_checkpoint(printable(error.what()));

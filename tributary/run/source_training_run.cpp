@@ -2,7 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <utility>
 
 #include "tributary/base/error.h"
@@ -13,6 +15,7 @@
 #include "tributary/device/device.h"
 #include "tributary/run/finished_model.h"
 #include "tributary/run/models.h"
+#include "tributary/train/evaluate.h"
 #include "tributary/train/memory_retry.h"
 
 namespace tributary {
@@ -25,6 +28,16 @@ nlohmann::json to_json(const SourceTrainingRunResult& result) {
           {"pictures", result.pictures},
           {"validation_pictures", result.validation_pictures},
           {"validation_accuracy", result.validation_accuracy}};
+}
+
+// A first pass over a few pictures: finite weights can be too large to compute with.
+void require_finite_logits(SourceModel& model, const std::string& weights, const ImageSet& images) {
+  constexpr int64_t kPictures = 8;
+  std::vector<int64_t> first(static_cast<size_t>(std::min(kPictures, images.size())));
+  std::iota(first.begin(), first.end(), 0);
+  model.set_file(weights);  // which the error names
+  evaluate(model, DeviceImages(subset(images, first), model.device()));
+  model.set_file({});
 }
 
 // The result of an earlier run. Its file is untrusted, so missing figures are 0.
@@ -143,8 +156,9 @@ std::optional<SourceTrainingRunResult> SourceTrainingRun::run() {
   info.classes = split.training.labels.classes;
   SourceModel model(info, Random(options_.seed, Purpose::kInitialise), options_.training.classifier_init);
   if (weights) import_backbone(*weights, options_.init, model);
-  weights.reset();
   model.to(options_.device);
+  if (weights) require_finite_logits(model, options_.init, split.training.images);
+  weights.reset();
   session_.shard(model);
   if (!session_.first()) {
     Checkpointer& checkpointer = session_.checkpointer(nullptr, options_.checkpoints);

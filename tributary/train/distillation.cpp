@@ -153,7 +153,7 @@ void distill(SourceModel& student, Ensemble& teachers, const ImageSet& target, c
   const int64_t interval = std::max<int64_t>(1, steps / 10);
   const auto checkpoint = [&] {
     Checkpoint now;
-    now.facts = nlohmann::json::object();
+    now.facts() = nlohmann::json::object();
     loop.save(now, "loop.");
     now.add("student.", student.state());
     now.add("optimiser.", task.optimiser().state());

@@ -133,6 +133,17 @@ Split split_for_validation(const LabelledImages& data, double share, bool full, 
   return split;
 }
 
+namespace {
+
+// Throws if a weight or a running statistic overflowed: the losses, computed with those of the batch, may not show it.
+void require_finite_state(const SourceModel& model, int64_t step, const std::string& advice) {
+  for (const NamedTensor& tensor : model.state())
+    if (!tensor.value.isfinite().all().item<bool>())
+      work_error("step {}: non-finite values of {}; {}", step, tensor.name, advice);
+}
+
+}  // namespace
+
 void BestCopy::offer(double accuracy, const SourceModel& model) {
   if (accuracy < accuracy_) return;
   accuracy_ = accuracy;
@@ -162,7 +173,7 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   int64_t validated = 0;  // the step after which the model was last validated
   const auto checkpoint = [&] {
     Checkpoint now;
-    now.facts = {{"validated", validated}, {"accuracy", accuracy}, {"best_accuracy", best.accuracy()}};
+    now.facts() = {{"validated", validated}, {"accuracy", accuracy}, {"best_accuracy", best.accuracy()}};
     loop.save(now, "loop.");
     now.add("model.", model.state());
     now.add("optimiser.", task.optimiser().state());
@@ -184,6 +195,7 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
   }
   const auto validate = [&] {
     loop.require_finite();
+    require_finite_state(model, loop.done(), task.loop_options().advice);
     accuracy = accuracy_of(evaluate(model, validation_images, is_mixed(options.precision)).logits, validation_label);
     best.offer(accuracy, model);
     validated = loop.done();

@@ -121,11 +121,11 @@ class Adaptation {
   // The state between two steps. Throws if a loss of the round is not finite, so that a diverged state is never saved.
   Checkpoint checkpoint() const {
     Checkpoint now;
-    now.facts = {{"round", event_.round},
-                 {"pictures", event_.pictures},
-                 {"initial_confident", event_.initial_confident},
-                 {"seconds", watch_.seconds()}};
-    if (options_.has_class_prior()) now.facts["trust"] = memory_.trust;
+    now.facts() = {{"round", event_.round},
+                   {"pictures", event_.pictures},
+                   {"initial_confident", event_.initial_confident},
+                   {"seconds", watch_.seconds()}};
+    if (options_.has_class_prior()) now.facts()["trust"] = memory_.trust;
     now.tensors = {{"confident", selection_.confident},
                    {"unconfident", selection_.unconfident},
                    {"label", selection_.label},
