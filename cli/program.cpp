@@ -75,7 +75,7 @@ int run(cli::Command& command) {
 int print_reference(const std::vector<std::unique_ptr<cli::Command>>& commands) {
   print(
       "# Options\n\nWritten by `tributary options`. Every option is a flag, and a key of the TOML file given "
-      "with `--config`; flags win. A code such as (T5) names a choice of [method.md](method.md#choices).\n");
+      "with `--config`; flags win. [method.md](method.md#choices) compares the paper's choices with its code's.\n");
   for (const auto& command : commands) {
     print(fmt::format("\n## tributary {}\n\n{}. For example: `{}`\n\n{}", command->name(), command->summary(),
                       command->example(), command->options().to_markdown()));

@@ -447,15 +447,6 @@ TEST(Differences, NameTheKeyAndBothValues) {
   EXPECT_THAT(complaint([] { differences("a =", ""); }), HasSubstr("the configuration there:1: not TOML"));
 }
 
-TEST(OptionTable, HelpLeavesOutCodesOfTheReference) {
-  OptionTable table;
-  double rate = 1;
-  table.number("", "rate", &rate, 0, 2, "learning rate (T5)");
-  EXPECT_THAT(table.help(HelpDetail::kAll), ::testing::Not(HasSubstr("(T5)")));
-  EXPECT_THAT(table.help(HelpDetail::kAll), HasSubstr("learning rate (default 1"));
-  EXPECT_THAT(table.to_markdown(), HasSubstr("learning rate (T5)"));
-}
-
 TEST(OptionTable, OldNamesOfValuesAreReadFromFilesOnly) {
   OptionTable table;
   std::vector<std::string> parts;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "tests/support/forked_program.h"
@@ -254,6 +255,27 @@ TEST_F(Journey, DemoPrintsItsTableAsTextAndJson) {
 TEST_F(Journey, OptionsPageIsUpToDate) {
   EXPECT_EQ(expect_success("options").out, file_text(TRIBUTARY_SOURCE_DIR "/docs/options.md"))
       << "update it with: build/tributary options > docs/options.md";
+}
+
+TEST_F(Journey, OptionsAreExplainedInWords) {
+  const std::vector<std::string> commands = {"demo",   "train",  "adapt",   "predict", "evaluate",  "distill",
+                                             "export", "report", "inspect", "bench",   "data pack", "data check"};
+  std::vector<std::string> texts = {expect_success("options").out};
+  for (const std::string& command : commands) {
+    texts.push_back(expect_success(command + " --help").out);
+    if (texts.back().find("--help-all") != std::string::npos)
+      texts.push_back(expect_success(command + " --help-all").out);
+  }
+  const std::regex code(R"(\([A-Z]\d+\))"), type(R"(\s--?[a-z-]+ (TEXT|INT|UINT|FLOAT|STRING|VALUE)\b)");
+  for (const std::string& text : texts) {
+    std::smatch found;
+    EXPECT_FALSE(std::regex_search(text, found, code)) << "a code that readers cannot know: " << found.str();
+    EXPECT_FALSE(std::regex_search(text, found, type)) << "a type, not what is meant: " << found.str();
+  }
+  for (const char* flag : {"--source FILE ...", "--target DATA", "--run FOLDER", "--rounds COUNT", "--config FILE",
+                           "--save-every SECONDS", "--batch COUNT                 pictures per batch"})
+    EXPECT_THAT(expect_success("adapt --help").out, HasSubstr(flag));
+  EXPECT_THAT(expect_success("--help").out, HasSubstr("Classify pictures"));
 }
 
 TEST_F(Journey, HelpIsShortAndPointsToTheFullHelp) {

@@ -31,18 +31,8 @@ std::string metavar_of(const Option& option) {
   return lists_choices(option) ? fmt::format("{}", fmt::join(option.choices, "|")) : "NAME";
 }
 
-// The help without a code such as (T5) at its end, which only leads from the reference page to a choice of
-// docs/method.md.
-std::string without_code(const std::string& help) {
-  const size_t open = help.rfind(" (");
-  if (open == std::string::npos || !help.ends_with(')')) return help;
-  const std::string code = help.substr(open + 2, help.size() - open - 3);
-  const bool is_code = code.size() == 2 && code[0] >= 'A' && code[0] <= 'Z' && code[1] >= '0' && code[1] <= '9';
-  return is_code ? help.substr(0, open) : help;
-}
-
 std::string description(const Option& option, HelpDetail detail) {
-  const std::string before = plain_of(option.initial), help = without_code(option.help);
+  const std::string before = plain_of(option.initial), &help = option.help;
   if (is_switch(option)) return help + (std::get<bool>(option.initial) ? " (on by default)" : "");
   const bool is_text = std::holds_alternative<std::string>(option.initial);
   const bool says_allowed = (detail == HelpDetail::kAll || !option.choices.empty()) && !lists_choices(option) &&

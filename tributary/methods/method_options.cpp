@@ -26,8 +26,8 @@ void declare(OptionTable& table, MethodOptions& options) {
              "start from the paper's hyper-parameters for a benchmark, such as digit-five or office-home/art");
   table.integer(section, "batch", &options.batch, 2, 65536, "pictures per batch");
   table.number(section, "rate_backbone", &options.rate_backbone, 0, 10,
-               "learning rate of the backbones; 0 takes the architecture's default (T5)");
-  table.number(section, "rate_bottleneck", &options.rate_bottleneck, 0, 10, "learning rate of the bottlenecks (T5)");
+               "learning rate of the backbones; 0 takes the architecture's default");
+  table.number(section, "rate_bottleneck", &options.rate_bottleneck, 0, 10, "learning rate of the bottlenecks");
   declare(table, section, options.augmentation);
   declare(table, section, options.precision);
   table

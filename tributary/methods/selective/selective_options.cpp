@@ -20,15 +20,15 @@ void declare_training(OptionTable& table, SelectiveOptions& options) {
   const std::string section = "adapt";
   table.integer(section, "rounds", &options.rounds, 1, 10000, "rounds of labelling and training, T in the paper");
   table.integer(section, "inner_epochs", &options.inner_epochs, 1, 10000,
-                "passes over the larger of the confident and unconfident set per round (T4)");
+                "passes over the larger of the confident and unconfident set per round");
   table.number(section, "lambda_alpha", &options.lambda_alpha, 0, 100,
-               "share of the mean confidence that makes a sample confident at the start (N3)");
-  table.number(section, "lambda_ce", &options.lambda_ce, 0, kLargest, "weight of the cross-entropy (N3)");
+               "share of the mean confidence that makes a sample confident at the start");
+  table.number(section, "lambda_ce", &options.lambda_ce, 0, kLargest, "weight of the cross-entropy");
   table.number(section, "lambda_im", &options.lambda_im, 0, kLargest, "weight of information maximisation");
   table.number(section, "lambda_adv", &options.lambda_adv, 0, kLargest, "weight of the adversarial loss");
   table.choice(section, "schedule", &options.schedule,
                {{"decay", RateSchedule::kDecay}, {"constant", RateSchedule::kConstant}},
-               "learning rate within a round: (1 + 10 i/I)^-0.75, or constant (T6)");
+               "learning rate within a round: (1 + 10 i/I)^-0.75, or constant");
   declare(table, section, options.sgd);
   declare(table, section, options.trained);
   table.number(section, "clip_gradient", &options.clip_gradient, -1, kLargest,
@@ -37,13 +37,13 @@ void declare_training(OptionTable& table, SelectiveOptions& options) {
   table.choice(section, "information_set", &options.information_set,
                {{"clean", InformationSet::kClean}, {"mixed", InformationSet::kMixed}, {"all", InformationSet::kAll}},
                "samples whose information is maximised: the confident batch; with its mixtures; with the unconfident "
-               "batch (T2)");
+               "batch");
   table.choice(section, "adversarial_set", &options.adversarial_set,
                {{"clean", AdversarialSet::kClean}, {"mixed", AdversarialSet::kMixed}},
-               "confident side of the alignment: the confident batch; with its mixtures (T3)");
+               "confident side of the alignment: the confident batch; with its mixtures");
   table.choice(section, "pairing", &options.pairing,
                {{"independent", LoaderPairing::kIndependent}, {"paired", LoaderPairing::kPaired}},
-               "restart the confident and the unconfident loader independently, or both when one ends (D2)");
+               "restart the confident and the unconfident loader independently, or both when one ends");
   table.number(
       section, "least_batch", &options.least_batch, 0, 1,
       "drop the last batch of a pass if it is smaller than this share of --batch, because BatchNorm needs more than "
@@ -55,34 +55,34 @@ void declare_labelling(OptionTable& table, SelectiveOptions& options) {
   AggregationOptions& weights = options.aggregation;
   table.choice(section, "mixture", &weights.space,
                {{"logits", MixtureSpace::kLogits}, {"probabilities", MixtureSpace::kProbabilities}},
-               "space in which sources are mixed (W1)");
+               "space in which sources are mixed");
   table.choice(section, "weight_scale", &weights.scale, {{"free", WeightScale::kFree}, {"fixed", WeightScale::kFixed}},
-               "let the sum of the weights grow, or hold it at m (W2)");
+               "let the sum of the weights grow, or hold it at m");
   table.choice(section, "weight_start", &weights.start,
-               {{"uniform", WeightStart::kUniform}, {"normal", WeightStart::kNormal}}, "initial weights (W3)");
-  table.flag(section, "weight_restart", &weights.restart, "restart the weights in every round (W3)");
-  table.integer(section, "weight_steps", &weights.steps, 0, 1000000, "gradient steps for the weights per round (W4)");
+               {{"uniform", WeightStart::kUniform}, {"normal", WeightStart::kNormal}}, "initial weights");
+  table.flag(section, "weight_restart", &weights.restart, "restart the weights in every round");
+  table.integer(section, "weight_steps", &weights.steps, 0, 1000000, "gradient steps for the weights per round");
   table.number(section, "weight_rate", &weights.rate, 0, 100, "learning rate of the weights");
   table.number(section, "marginal_epsilon", &weights.marginal_epsilon, 0, 0.1,
-               "added in the logarithm of the marginal entropy (W5)");
+               "added in the logarithm of the marginal entropy");
   table.flag(section, "learn_weights", &weights.learn, "learn the domain weights (Eq. 6), else 1/m throughout");
   table.choice(section, "prototype_kernel", &options.prototypes.kernel,
                {{"squared", PrototypeKernel::kSquared}, {"norm", PrototypeKernel::kNorm}},
-               "distance to the prototypes: |d|^2/2t, or |d|/t (Q1)");
+               "distance to the prototypes: |d|^2/2t, or |d|/t");
   table.number(section, "prototype_temperature", &options.prototypes.temperature, 0, kLargest,
-               "temperature t of that kernel; 0 takes the kernel's default, 10 or 1 (Q1)");
-  table.integer(section, "prototype_passes", &options.prototypes.passes, 1, 100, "refinements of the prototypes (Q2)");
+               "temperature t of that kernel; 0 takes the kernel's default, 10 or 1");
+  table.integer(section, "prototype_passes", &options.prototypes.passes, 1, 100, "refinements of the prototypes");
   table.choice(section, "first_labels", &options.first_labels,
                {{"own", FirstLabels::kOwn}, {"mixture", FirstLabels::kMixture}},
-               "labels of the first prototypes: the source's own, or the mixture's (Q3)");
+               "labels of the first prototypes: the source's own, or the mixture's");
   table.choice(section, "empty_class", &options.prototypes.empty,
                {{"weighted", EmptyClass::kWeighted}, {"zero", EmptyClass::kZero}},
-               "prototype of a class without samples: mean weighted by the predictions, or zero (Q4)");
+               "prototype of a class without samples: mean weighted by the predictions, or zero");
   table.flag(section, "denoise", &options.denoise, "multiply the mixture with the prototype scores (Eq. 9)");
   table.choice(section, "growth", &options.growth, {{"paper", Growth::kPaper}, {"code", Growth::kCode}},
-               "size of the confident set: up to all samples, or up to just below (N1)");
+               "size of the confident set: up to all samples, or up to just below");
   table.choice(section, "threshold", &options.threshold,
-               {{"at-least", Threshold::kAtLeast}, {"above", Threshold::kAbove}}, "comparison that gives N_0 (N2)");
+               {{"at-least", Threshold::kAtLeast}, {"above", Threshold::kAbove}}, "comparison that gives N_0");
 }
 
 void declare_ingredients(OptionTable& table, SelectiveOptions& options) {
@@ -124,23 +124,23 @@ void declare_alignment(OptionTable& table, AlignmentOptions& options) {
   const std::string section = "adapt";
   table.choice(section, "discriminator_output", &options.output,
                {{"sigmoid", DiscriminatorOutput::kSigmoid}, {"double-sigmoid", DiscriminatorOutput::kDoubleSigmoid}},
-               "input of the discriminator's loss (A1)");
+               "input of the discriminator's loss");
   table.choice(section, "feature_objective", &options.objective,
                {{"swapped", FeatureObjective::kSwapped}, {"minimax", FeatureObjective::kMinimax}},
-               "the features' adversarial loss (A2)");
+               "the features' adversarial loss");
   table.choice(section, "alternation", &options.alternation,
                {{"alternate", Alternation::kAlternate}, {"simultaneous", Alternation::kSimultaneous}},
-               "update the features after or before the discriminator's step (A3)");
+               "update the features after or before the discriminator's step");
   table.choice(section, "adversarial_copies", &options.copies,
                {{"once", AdversarialCopies::kOnce},
                 {"every", AdversarialCopies::kEvery},
                 {"descending", AdversarialCopies::kDescending}},
-               "how many times the adversarial loss counts for source j: 1, m or m - j (A4)");
-  table.flag(section, "discriminator_leak", &options.leak, "let the discriminator's own loss reach the features (A5)");
-  table.number(section, "discriminator_rate", &options.rate, 0, 10, "learning rate of the discriminator (A6)");
-  table.number(section, "discriminator_momentum", &options.momentum, 0, 0.9999, "momentum of the discriminator (A6)");
-  table.number(section, "discriminator_decay", &options.weight_decay, 0, 1, "weight decay of the discriminator (A6)");
-  table.number(section, "adversarial_factor", &options.factor, 0, 10, "factor of both adversarial losses (A7)");
+               "how many times the adversarial loss counts for source j: 1, m or m - j");
+  table.flag(section, "discriminator_leak", &options.leak, "let the discriminator's own loss reach the features");
+  table.number(section, "discriminator_rate", &options.rate, 0, 10, "learning rate of the discriminator");
+  table.number(section, "discriminator_momentum", &options.momentum, 0, 0.9999, "momentum of the discriminator");
+  table.number(section, "discriminator_decay", &options.weight_decay, 0, 1, "weight decay of the discriminator");
+  table.number(section, "adversarial_factor", &options.factor, 0, 10, "factor of both adversarial losses");
 }
 
 }  // namespace
