@@ -98,13 +98,13 @@ TEST_F(SourcesJourney, ClassesInAnotherOrderAreReorderedByName) {
   const std::string data = " --data data/postal/test";
   const Outcome own = expect_success("evaluate up.pth:classes=up.txt down.pth:classes=down.txt" + data);
   EXPECT_THAT(own.err, HasSubstr("tributary evaluate: reordered the classes of down.pth as in up.pth\n"));
-  EXPECT_THAT(own.err, Not(HasSubstr("assumed")));
+  EXPECT_THAT(own.err, Not(HasSubstr("in the order of")));
   EXPECT_THAT(expect_success("evaluate up.pth down.pth --classes up.txt" + data).err,
               HasSubstr("up.pth, down.pth are assumed to have their classes in the order of up.txt"));
   EXPECT_THAT(expect_success("evaluate up.pth down.pth" + data).err,
               HasSubstr("the classes of up.pth, down.pth have no names"));
-  EXPECT_EQ(expect_success("evaluate up.safetensors down.pth:classes=down.txt" + data).err,
-            "tributary evaluate: reordered the classes of down.pth as in up.safetensors\n");
+  EXPECT_THAT(expect_success("evaluate up.safetensors down.pth:classes=down.txt" + data).err,
+              HasSubstr("tributary evaluate: reordered the classes of down.pth as in up.safetensors\n"));
 }
 
 TEST_F(SourcesJourney, ConfigurationHasATablePerSource) {

@@ -31,7 +31,7 @@ std::unique_ptr<Method> quick_method(const std::string& name) {
     if (name == "tributary") {
       apply_variant(options, Variant::kTributary);
       options.leave_dominated = false;
-      options.rate_backbone = options.rate_bottleneck = 1e-3;  // amplifies rounding less
+      options.rate_backbone = options.rate_bottleneck = 3e-4;  // amplifies rounding less
       options.per_class = options.sample_weights = true;
       options.score_memory = 0.3;
     }

@@ -178,7 +178,7 @@ TEST(Families, TimmConfigGivesThePreprocessing) {
   std::vector<std::string> notices;
   load_sources({folder / "model.pt"}, {}, &notices);
   ASSERT_EQ(notices.size(), 1u);
-  EXPECT_THAT(notices[0], ::testing::HasSubstr("guessed mean 0.485,0.456,0.406"));
+  EXPECT_THAT(notices[0], ::testing::HasSubstr("assumed 64x64 pixels out of 73x73, mean 0.485,0.456,0.406"));
   config(R"({"architecture": "vit_tiny_patch16_64", "pretrained_cfg": {"input_size": [3, 32, 32], "crop_pct": 0.9,
             "interpolation": "bicubic", "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.25]}})");
   notices.clear();

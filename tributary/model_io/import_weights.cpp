@@ -211,11 +211,7 @@ void declare_network(OptionTable& table, ImportOptions& options) {
              "network: lenet, dtn, or one of docs/bring-your-own-model.md, as resnet50, vit_s_16, convnext_tiny, "
              "swin_t, efficientnet_b0, mobilenet_v3_large, densenet121 or regnet_y_400mf; by default recognised by the "
              "weights, or dtn for small pictures without weights");
-  table
-      .integer(
-          section, "size", &options.size, 0, 4096,
-          "side of the network's input, the centre of pictures resized to 8/7 of it (--resize); 0 takes the network's "
-          "default")
+  table.integer(section, "size", &options.size, 0, 4096, "side of the network's input; 0 takes the network's default")
       .metavar("PIXELS");
   table
       .integer(section, "resize", &options.resize, 0, 4096,
