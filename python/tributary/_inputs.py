@@ -46,14 +46,14 @@ def label_list(labels):
     return labels.tolist()
 
 
-def sources(values, folder):
-    """Sources as texts; modules are written to `folder` as TorchScript."""
+def sources(values, folder, classes=None):
+    """Sources as texts; modules are written to `folder` as TorchScript, and have their classes in the file `classes`."""
     if isinstance(values, (str, os.PathLike, torch.nn.Module)):
         raise InputError("sources must be a list of model files or modules, even if it is one; put it into [ ]")
     texts = []
     for number, value in enumerate(values):
         if isinstance(value, torch.nn.Module):
-            texts.append(_scripted(value, number, folder))
+            texts.append(_scripted(value, number, folder) + (f",classes={classes}" if classes else ""))
         else:
             texts.append(path_of(value, "a source"))
     if not texts:
@@ -90,7 +90,7 @@ def _first_line(error):
 
 
 def with_class_file(options, folder):
-    """Options in which a list of class names is a file, as the option `classes` wants it."""
+    """Options in which a list of class names is a file, as the option `classes` takes it."""
     names = options.get("classes")
     if not isinstance(names, (list, tuple)):
         return options

@@ -25,11 +25,12 @@ class Predictions:
     names: the pictures; skipped: (picture, reason) of those that could not be read
     classes: the class name of every picture
 
-    Labels, probabilities and logits are tensors if the pictures were one, else NumPy arrays.
+    Labels, probabilities and logits are tensors on the device of the pictures if those were one, else NumPy arrays.
     """
 
-    def __init__(self, made, classes, as_tensors):
-        convert = torch.from_numpy if as_tensors else lambda array: array
+    def __init__(self, made, classes, device):
+        def convert(array):
+            return array if device is None else torch.from_numpy(array).to(device)
         self.labels = convert(made["labels"])
         self.probabilities = convert(made["probabilities"])
         self.logits = convert(made["logits"])
@@ -53,8 +54,9 @@ class Model:
     def __init__(self, path, **options):
         single = isinstance(path, (str, os.PathLike, torch.nn.Module))
         with tempfile.TemporaryDirectory(prefix="tributary-") as folder:
-            sources = _inputs.sources([path] if single else path, folder)
-            settings = settings_of(_inputs.with_class_file(options, folder), MODEL, "Model")
+            options = _inputs.with_class_file(options, folder)
+            sources = _inputs.sources([path] if single else path, folder, options.get("classes"))
+            settings = settings_of(options, MODEL, "Model")
             self._core = _core.Model(sources, settings, _inputs.in_main_thread())
 
     @classmethod
@@ -86,7 +88,7 @@ class Model:
     def predict(self, pictures):
         """Predictions for a path, an array or a tensor of pictures."""
         made = self._core.predict(_inputs.pictures(pictures), _inputs.in_main_thread())
-        return Predictions(made, self.classes, isinstance(pictures, torch.Tensor))
+        return Predictions(made, self.classes, pictures.device if isinstance(pictures, torch.Tensor) else None)
 
     def evaluate(self, pictures, labels=None):
         """Accuracy (0..1) on labelled pictures: class folders, a labelled list, ... or an array and its labels.
@@ -260,8 +262,8 @@ def adapt(sources, target, *, run=None, test=None, progress=None, **options):
     else:
         folder = _inputs.path_of(run, "run")
     beside = folder.rstrip("/") + ".sources"
-    texts = _inputs.sources(sources, beside)
     options = _inputs.with_class_file(options, beside)
+    texts = _inputs.sources(sources, beside, options.get("classes"))
     if isinstance(test, tuple):
         test = _inputs.pictures(*test)
     elif test is not None:
