@@ -22,6 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kCheckExample = "tributary data check office-31 photos/office31";
+
 enum class DigitFormat { kIdx, kPng };
 
 nlohmann::json facts_of(const Benchmark& benchmark, const std::vector<DomainCheck>& checks) {
@@ -94,12 +96,14 @@ class Data : public Command {
     check_->add_option("folder", folder_, "folder of its domains; not needed for a .toml file")->type_name("FOLDER");
     check_table_.flag("", "json", &json_, "print the result as JSON").transient();
     check_table_.add_to(*check_);
-    check_->footer("Example:\n  tributary data check office-31 photos/office31");
+    check_->footer(std::string("Example:\n  ") + kCheckExample);
     pack_.declare(app);
   }
 
   const OptionTable& options() const override { return table_; }
-  std::vector<FurtherOptions> further_options() const override { return {{"pack", kPackExample, pack_.options()}}; }
+  std::vector<FurtherOptions> further_options() const override {
+    return {{"check", kCheckExample, check_table_}, {"pack", kPackExample, pack_.options()}};
+  }
 
   void run() override {
     if (pack_.chosen())

@@ -1,16 +1,15 @@
 // Manual pages and shell completions, written from the tables of options.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/place.h"
 
 namespace tributary::cli {
 
 // Writes tributary.1 and tributary-COMMAND.1 to FOLDER/man1, and the completions FOLDER/tributary.bash (bash),
 // FOLDER/_tributary (zsh) and FOLDER/tributary.fish (fish).
-void write_manual(const std::string& folder, const std::vector<std::unique_ptr<Command>>& commands);
+void write_manual(const std::string& folder, const std::vector<Place>& places);
 
 }  // namespace tributary::cli

@@ -160,7 +160,7 @@ int parse_and_run(int argc, char** argv) {
   }
   if (reference->parsed() && !manual.empty()) {
     try {
-      cli::write_manual(manual, commands);
+      cli::write_manual(manual, cli::places_of(app, commands));
       return 0;
     } catch (const InputError& error) {
       return complain("options", error.what(), kInputError);

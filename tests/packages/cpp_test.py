@@ -99,19 +99,12 @@ class Files(unittest.TestCase):
         version = output("pkg-config", "--modversion", "tributary", env=environment).strip()
         self.assertEqual(output(source.with_suffix("")), version)
 
-    def test_manual_pages_and_completions(self):
+    def test_manual_pages_and_completions_are_installed(self):  # manual_test.py reads and runs them
         pages = {path.name for path in (PREFIX / "share/man/man1").iterdir()}
         self.assertLessEqual({"tributary.1.gz", "tributary-adapt.1.gz", "tributary-predict.1.gz"}, pages)
-        page = PREFIX / "share/man/man1/tributary-adapt.1.gz"
-        text = output("man", "--warnings=w", "-l", page, env={**os.environ, "MANWIDTH": "120", "MAN_KEEP_FORMATTING": ""})
-        self.assertIn("--inner-epochs COUNT", text)
-        complete = PREFIX / "share/bash-completion/completions/tributary"
-        script = (f"source {complete}; COMP_WORDS=(tributary adapt --device cu); COMP_CWORD=3; _tributary; "
-                  "echo ${COMPREPLY[@]}; COMP_WORDS=(tributary adapt --inner); COMP_CWORD=2; _tributary; "
-                  "echo ${COMPREPLY[@]}; COMP_WORDS=(tributary ad); COMP_CWORD=1; _tributary; echo ${COMPREPLY[@]}")
-        self.assertEqual(output("bash", "-c", script).split(), ["cuda", "--inner-epochs", "adapt"])
-        self.assertIn("-l inner-epochs -r", (PREFIX / "share/fish/vendor_completions.d/tributary.fish").read_text())
-        self.assertTrue((PREFIX / "share/zsh/vendor-completions/_tributary").read_text().startswith("#compdef"))
+        for name in ("bash-completion/completions/tributary", "zsh/vendor-completions/_tributary",
+                     "fish/vendor_completions.d/tributary.fish"):
+            self.assertGreater((PREFIX / "share" / name).stat().st_size, 1000, name)
 
     def test_the_version_names_what_it_was_built_with(self):
         text = output(PREFIX / "bin/tributary", "--version")
