@@ -74,15 +74,29 @@ py::array array_of(const Tensor& tensor) {
                         owner);
 }
 
+// A path as Python has them: bytes that are not UTF-8 are surrogates.
+py::object path_of(const std::string& path) {
+  return py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
+}
+
+// A message, in which bytes that are not UTF-8 appear as U+FFFD.
+py::object message_of(const std::string& text) {
+  return py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
 py::list skipped_of(const std::vector<tributary::SkippedPicture>& skipped) {
   py::list all;
-  for (const auto& picture : skipped) all.append(py::make_tuple(picture.path, picture.reason));
+  for (const auto& picture : skipped) all.append(py::make_tuple(path_of(picture.path), message_of(picture.reason)));
   return all;
 }
 
 py::dict dictionary(const Predictions& made) {
   py::dict all;
-  all["names"] = made.names;
+  py::list names;
+  for (const std::string& name : made.names) names.append(path_of(name));
+  all["names"] = names;
   all["skipped"] = skipped_of(made.skipped);
   all["labels"] = array_of<int64_t>(made.labels);
   all["probabilities"] = array_of<float>(made.probabilities);
@@ -136,7 +150,7 @@ class Callback : public tributary::Observer, public tributary::RunListener {
     call("micro_batch", [&] { return py::int_(micro_batch); });
   }
   void on_warning(const std::string& message) override {
-    call("warning", [&] { return py::str(message); });
+    call("warning", [&] { return message_of(message); });
   }
 
  private:
@@ -153,7 +167,7 @@ class Callback : public tributary::Observer, public tributary::RunListener {
 // Raises the class of tributary._errors with this name.
 void raise(const char* name, const char* what) {
   const py::object type = py::module_::import("tributary._errors").attr(name);
-  PyErr_SetString(type.ptr(), what);
+  PyErr_SetObject(type.ptr(), message_of(what).ptr());
 }
 
 void translate(std::exception_ptr thrown) {
@@ -224,7 +238,7 @@ PYBIND11_MODULE(_core, module) {
   py::class_<Run>(module, "Run")
       .def(py::init(
           [](const std::string& folder, const NamedTexts& settings) { return Run(folder, settings_of(settings)); }))
-      .def_property_readonly("folder", &Run::folder)
+      .def_property_readonly("folder", [](const Run& run) { return path_of(run.folder()); })
       .def_property_readonly("summary", &Run::summary)
       .def_property_readonly("rounds", &Run::rounds)
       .def_property_readonly("model", &Run::model)

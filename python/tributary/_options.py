@@ -3,6 +3,7 @@ import inspect
 import os
 
 from ._errors import InputError
+from ._inputs import path_of
 from ._load import _core
 
 ADAPTATION = {option["key"]: option for option in _core.adaptation_options()}
@@ -11,13 +12,15 @@ MODEL = {option["key"]: option for option in _core.model_options()}
 
 def text_of(value):
     """One value as the text of a flag."""
-    if isinstance(value, bool) or type(value).__name__ == "bool_":
+    if hasattr(value, "tolist"):  # of NumPy or PyTorch
+        value = value.tolist()
+    if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (str, os.PathLike)):
-        return os.fspath(value)
+        return path_of(value, "an option")
     if isinstance(value, (tuple, list)):
         return ",".join(text_of(item) for item in value)
-    return repr(value.item() if hasattr(value, "item") else value)
+    return str(value) if type(value).__name__ == "device" else repr(value)
 
 
 def settings_of(options, known, where):

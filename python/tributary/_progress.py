@@ -2,11 +2,17 @@
 import sys
 import warnings
 
+from ._inputs import plain_text
+
 
 class Progress:
-    """Receives the news of a run. `progress` is None (a bar if somebody watches), True, False or a function."""
+    """Receives the news of a run. `progress` is None (a bar if somebody watches), True, False or a function.
 
-    def __init__(self, progress):
+    Sources in warnings are named without the files in `folder`.
+    """
+
+    def __init__(self, progress, folder):
+        self._folder = folder
         self._function = progress if callable(progress) else None
         self._display = None
         self._bar = None
@@ -17,7 +23,8 @@ class Progress:
     def __call__(self, kind, value):
         event = self.event(kind, value)
         if event["kind"] == "warning":
-            warnings.warn(event["message"], stacklevel=2)
+            event["message"] = plain_text(event["message"], self._folder)
+            warnings.warn(event["message"], stacklevel=3)
         if self._function is not None:
             self._function(event)
         elif self._bar and "share" in event:

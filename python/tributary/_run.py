@@ -57,7 +57,8 @@ class Model:
             options = _inputs.with_class_file(options, folder)
             sources = _inputs.sources([path] if single else path, folder, options.get("classes"))
             settings = settings_of(options, MODEL, "Model")
-            self._core = _core.Model(sources, settings, _inputs.in_main_thread())
+            with _inputs.plain_names(folder):
+                self._core = _core.Model(sources, settings, _inputs.in_main_thread())
 
     @classmethod
     def _of(cls, core):
@@ -261,24 +262,22 @@ def adapt(sources, target, *, run=None, test=None, progress=None, **options):
         options = {"report": False, **options}
     else:
         folder = _inputs.path_of(run, "run")
-    beside = folder.rstrip("/") + ".sources"
+    beside = os.fsdecode(folder).rstrip("/") + ".sources"
     options = _inputs.with_class_file(options, beside)
     texts = _inputs.sources(sources, beside, options.get("classes"))
-    if isinstance(test, tuple):
-        test = _inputs.pictures(*test)
-    elif test is not None:
-        test = _inputs.pictures(test)
+    test = _inputs.test_pictures(test)
     pictures = _inputs.pictures(target)
     settings = settings_of(options, ADAPTATION, "adapt")
-    shown = Progress(progress)
+    shown = Progress(progress, beside)
     try:
-        core = _core.adapt(texts, pictures, folder, settings, test, shown, _inputs.in_main_thread())
+        with _inputs.plain_names(beside):
+            core = _core.adapt(texts, pictures, folder, settings, test, shown, _inputs.in_main_thread())
     finally:
         shown.close()
     model_settings = [setting for setting in settings if setting[0] in ("device", "threads", "trust")]
-    if ":trust=true" in " ".join(texts):
+    if any(":trust=true" in os.fsdecode(text) for text in texts):
         model_settings = [s for s in model_settings if s[0] != "trust"] + [("trust", ["true"])]
-    made._open(core.folder, model_settings, None if isinstance(target, (str, os.PathLike)) else pictures)
+    made._open(folder, model_settings, None if isinstance(target, (str, os.PathLike)) else pictures)
     return made
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import numpy
 import torch
+from PIL import Image
 
 import tributary
 from fixtures import INPUT, PROGRAM, SHORT, Fixture, Net, program, trained_net
@@ -112,6 +114,25 @@ class Results(unittest.TestCase):
         mixed = tributary.adapt([NETS[0], DATA.sources[1]], DATA.pixels, **INPUT, **SHORT)
         self.assertEqual(mixed.predict(DATA.pixels).logits.shape, (2, 100, 10))
 
+    def test_traced_modules_and_options_as_arrays(self):
+        traced = torch.jit.trace(NETS[0], torch.zeros(1, 3, 32, 32))
+        options = {**INPUT, "mean": numpy.array(INPUT["mean"]), "std": torch.tensor(INPUT["std"]),
+                   "classes": numpy.array(INPUT["classes"])}
+        scripted, expected = tributary.Model(traced, **options), tributary.Model(NETS[0], **INPUT)
+        self.assertTrue((scripted.predict(DATA.pixels).labels == expected.predict(DATA.pixels).labels).all())
+
+    def test_paths_that_are_not_utf_8(self):
+        folder = os.path.join(os.fsencode(DATA.path), b"caf\xe9")
+        os.mkdir(folder)
+        Image.fromarray(DATA.pixels[0]).save(os.fsdecode(os.path.join(folder, b"\xff.png")))
+        with open(os.path.join(folder, b"\xfe.png"), "wb") as file:
+            file.write(b"no picture")
+        made = RUN.predict(os.fsdecode(folder))
+        self.assertEqual([os.fsencode(os.path.basename(name)) for name in made.names], [b"\xff.png"])
+        self.assertEqual(os.fsencode(os.path.basename(made.skipped[0][0])), b"\xfe.png")
+        with self.assertRaisesRegex(FileNotFoundError, "no pictures|does not exist"):
+            RUN.predict(os.fsdecode(folder + b"\xff"))
+
     def test_runs_can_be_pickled(self):
         again = pickle.loads(pickle.dumps(RUN))
         self.assertNotEqual(again.folder, RUN.folder)
@@ -131,6 +152,7 @@ class Results(unittest.TestCase):
         tributary.adapt(NETS, DATA.pixels, **INPUT, **SHORT)
         self.assertEqual(torch.get_num_threads(), 2)
         self.assertTrue(torch.equal(torch.random.get_rng_state(), before))
+        self.assertTrue(torch._C._get_graph_executor_optimize())  # off within the run
 
 
 class Keywords(unittest.TestCase):
@@ -169,8 +191,9 @@ class Keywords(unittest.TestCase):
         package = Path(tributary.__file__).parent
         with tempfile.TemporaryDirectory() as folder:
             good, bad = Path(folder) / "good.py", Path(folder) / "bad.py"
-            good.write_text("import tributary\nrun = tributary.adapt(['a.pth'], 'photos', rounds=3, device='cpu')\n"
-                            "x: float = run.weights['a']\nprint(tributary.MultiSourceAdapter(rounds=2).fit('p').run_)\n")
+            page = (Path(__file__).resolve().parents[2] / "docs/python.md").read_text(encoding="utf-8")
+            blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+            good.write_text("".join(blocks) + "x: float = run.weights['a']\nprint(adapter.fit('p').run_)\n")
             bad.write_text("import tributary\ntributary.adapt(['a.pth'], 'photos', rounds='3', roundz=1)\n")
             check = [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--follow-imports=skip",
                      "--cache-dir", folder, str(package / "__init__.pyi")]  # without torch, which takes minutes
@@ -192,11 +215,24 @@ class BadInput(unittest.TestCase):
         self.assertNotIn("--", str(caught.exception))
 
     def test_arrays(self):
-        for array, text in ((DATA.pixels.astype("float32"), "uint8 .* float32"), (DATA.pixels[..., 0], r"\[100, 32, 32\]"),
+        for array, text in ((DATA.pixels.astype("float32"), "uint8 .* float32"),
+                            (DATA.pixels[..., 0], r"\[100, 32, 32\]"),
                             (DATA.pixels[:0], "none of them 0"), (DATA.pixels[:1], "at least 2"),
                             (DATA.pixels.transpose(0, 3, 1, 2), "uint8"), ([[1]], "path or a uint8 array"),
-                            (None, "path or a uint8 array"), (numpy.array(["x"], dtype=object), "uint8")):
+                            (None, "path or a uint8 array"), (numpy.array(["x"], dtype=object), "uint8"),
+                            (torch.from_numpy(DATA.pixels).to_sparse(), "sparse"),
+                            (torch.from_numpy(DATA.pixels).to("meta"), "on meta"), ("a\0b", "null character")):
             self.refused(ValueError, text, tributary.adapt, DATA.sources, array, **SHORT)
+        endless = numpy.broadcast_to(numpy.uint8(0), (10**9, 32, 32, 3))
+        self.refused(MemoryError, "a contiguous copy of 3,072,000,000,000 bytes", RUN.predict, endless)
+
+    def test_labels(self):
+        for test, text in (((DATA.pixels, DATA.labels[:3]), "3 labels for 100"), ((DATA.pixels,), "1 parts"),
+                           ((DATA.pixels, DATA.labels, 3), "3 parts"),
+                           ((DATA.pixels, DATA.labels + 50), "none of the model"),
+                           ((DATA.pixels, DATA.labels / 2), "class indices"),
+                           ((DATA.pixels, numpy.full(100, 2**64 - 1, numpy.uint64)), "none of the model")):
+            self.refused(ValueError, text, tributary.adapt, DATA.sources, DATA.pixels, test=test, **SHORT)
 
     def test_paths(self):
         empty = DATA.path / "empty"
@@ -204,14 +240,20 @@ class BadInput(unittest.TestCase):
         self.refused(FileNotFoundError, "no pictures", tributary.adapt, DATA.sources, empty, **SHORT)
         self.refused(FileNotFoundError, "does not exist", tributary.adapt, DATA.sources, "/nowhere/at/all", **SHORT)
         self.refused(FileNotFoundError, "no such file", tributary.adapt, ["/no.pth"], DATA.pixels, **SHORT)
+        self.refused(ValueError, "cannot make the folder /proc/no", tributary.adapt, NETS, DATA.pixels,
+                     run="/proc/no/run", **SHORT)
         self.refused(ValueError, "DONE|finished|run", tributary.Run, DATA.path)
 
     def test_the_sentences_of_the_program(self):
-        done = subprocess.run([PROGRAM, "adapt", "--source", *DATA.sources, "--target", "/nowhere/at/all"],
-                              capture_output=True, text=True)
-        with self.assertRaises(tributary.Error) as caught:
-            tributary.adapt(DATA.sources, "/nowhere/at/all")
-        self.assertEqual(done.stderr.strip(), f"tributary adapt: {caught.exception}")
+        empty = DATA.path / "none"
+        empty.mkdir()
+        for sources, target in ((DATA.sources, "/nowhere/at/all"), (DATA.sources, str(empty)),
+                                (["/no.pth"], DATA.target)):
+            done = subprocess.run([PROGRAM, "adapt", "--source", *sources, "--target", target], capture_output=True,
+                                  text=True)
+            with self.assertRaises(tributary.Error) as caught:
+                tributary.adapt(sources, target)
+            self.assertEqual(done.stderr.strip(), f"tributary adapt: {caught.exception}")
 
     def test_sources(self):
         self.refused(ValueError, "no source models", tributary.adapt, [], DATA.pixels)
@@ -224,6 +266,24 @@ class BadInput(unittest.TestCase):
         self.refused(ValueError, "source 0, a Unscriptable, cannot be scripted", tributary.adapt, [Unscriptable()],
                      DATA.pixels)
         self.refused(ValueError, "nor a last linear layer", tributary.adapt, [torch.nn.ReLU()], DATA.pixels)
+        for sources in (None, 3):
+            self.refused(ValueError, "sources must be a list", tributary.adapt, sources, DATA.pixels)
+        self.refused(ValueError, r"^source 0: the module fails on two pictures of 32x32 \(.*Half", tributary.adapt,
+                     [Net().half()], DATA.pixels, **INPUT)
+        few = {**INPUT, "classes": ["a", "b"]}
+        self.refused(ValueError, "^the list of classes has 2 class names but source 1 has 10 classes", tributary.adapt,
+                     [DATA.sources[0], NETS[0]], DATA.pixels, **few)
+        for names in (["a\nb"], ["\udcff"] * 10):
+            self.refused(ValueError, "one line|UTF-8", tributary.adapt, NETS, DATA.pixels,
+                         **{**INPUT, "classes": names})
+
+    def test_modules_without_values(self):
+        empty = Net().to("meta")
+        self.refused(ValueError, "source 0, a Net: body.0.weight has no values", tributary.adapt, [empty], DATA.pixels)
+        path = DATA.path / "empty.pt"
+        torch.jit.save(torch.jit.script(empty), str(path))
+        self.refused(ValueError, "body.0.weight has no values", tributary.Model, path, trust=True, last_layer="head",
+                     **INPUT)
 
     def test_options(self):
         self.refused(ValueError, "did you mean rounds", tributary.adapt, DATA.sources, DATA.pixels, roundz=1)
@@ -236,6 +296,14 @@ class BadInput(unittest.TestCase):
         from tributary import _load
         with self.assertRaisesRegex(ImportError, "built with PyTorch .*, and PyTorch 0.4 is installed"):
             _load.require_torch("0.4")
+        # A whole import beside the metadata of another version.
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "torch-9.9.dist-info").mkdir()
+            (Path(folder) / "torch-9.9.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 9.9\n")
+            code = "try:\n    import tributary\nexcept ImportError as error:\n    print(type(error).__name__, error)"
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": f"{folder}:{os.environ['PYTHONPATH']}"})
+        self.assertRegex(done.stdout, "^VersionError tributary was built with PyTorch .*, and PyTorch 9.9 is installed; ")
 
 
 class Interrupts(unittest.TestCase):

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 #include <sstream>
 
@@ -72,6 +73,57 @@ Bypass bypass(const torch::jit::Module& layer, const std::string& path, const st
   return result;
 }
 
+// Switches the graph optimiser off: it specialises code after a few passes, which would change results from one pass to
+// the next. The calling program's modules keep it.
+class Unoptimised {
+ public:
+  Unoptimised() : before_(torch::jit::getGraphExecutorOptimize()) { torch::jit::setGraphExecutorOptimize(false); }
+  ~Unoptimised() { torch::jit::setGraphExecutorOptimize(before_); }
+  Unoptimised(const Unoptimised&) = delete;
+  Unoptimised& operator=(const Unoptimised&) = delete;
+
+ private:
+  bool before_;
+};
+
+// Seeds Torch's own generator of a device, from which dropout inside a module draws, and restores its state.
+class SeededGenerator {
+ public:
+  SeededGenerator(const torch::Device& device, uint64_t seed)
+      : generator_(at::globalContext().defaultGenerator(device)) {
+    const std::lock_guard<std::mutex> lock(generator_.mutex());
+    state_ = generator_.get_state();
+    generator_.set_current_seed(seed);
+  }
+  ~SeededGenerator() {
+    const std::lock_guard<std::mutex> lock(generator_.mutex());
+    generator_.set_state(state_);
+  }
+  SeededGenerator(const SeededGenerator&) = delete;
+  SeededGenerator& operator=(const SeededGenerator&) = delete;
+
+ private:
+  at::Generator generator_;
+  Tensor state_;
+};
+
+// The cause in an error of TorchScript's interpreter, which stands last, or else the first line.
+std::string cause_of(const std::string& error) {
+  const std::string mark = "RuntimeError: ";
+  const size_t at = error.rfind(mark);
+  return printable(first_line(at == std::string::npos ? error : error.substr(at + mark.size())), 160);
+}
+
+// Refuses weights without values, as those on the device `meta`.
+void require_values(const torch::jit::Module& module, const std::string& file) {
+  const auto check = [&](const std::string& name, const Tensor& tensor) {
+    if (!tensor.device().is_cpu() || (tensor.layout() == torch::kStrided && tensor.numel() > 0 && !tensor.data_ptr()))
+      input_error("{}: {} has no values; save the module with its weights on the CPU", file, printable(name, 80));
+  };
+  for (const auto& parameter : module.named_parameters()) check(parameter.name, parameter.value);
+  for (const auto& buffer : module.named_buffers()) check(buffer.name, buffer.value);
+}
+
 }  // namespace
 
 struct ScriptedSource::Script {
@@ -80,8 +132,7 @@ struct ScriptedSource::Script {
   std::set<std::string> frozen;  // parameters that the classifier uses
 
   Tensor call(const std::string& method, const Tensor& x) {
-    // The graph optimiser specialises code after a few passes, which would change results from one pass to the next.
-    torch::jit::setGraphExecutorOptimize(false);
+    const Unoptimised unoptimised;
     return module.get_method(method)({x}).toTensor();
   }
 };
@@ -96,6 +147,7 @@ ScriptedSource::ScriptedSource(const std::string& bytes, const std::string& file
     input_error("{} is not a TorchScript module that this LibTorch can load ({})", file,
                 printable(first_line(error.what()), 160));
   }
+  require_values(script_->module, file);
   const bool methods = script_->module.find_method("features") && script_->module.find_method("classify");
   if (!last_layer.empty())
     script_->last = bypass(layer_at(script_->module, last_layer, file), last_layer, file);
@@ -109,8 +161,7 @@ ScriptedSource::ScriptedSource(const std::string& bytes, const std::string& file
   } catch (const InputError&) {
     throw;
   } catch (const std::exception& error) {  // raised by Torch or by the module
-    input_error("{}: the module fails on two pictures of {}x{} ({})", file, size, size,
-                printable(first_line(error.what()), 160));
+    input_error("{}: the module fails on two pictures of {}x{} ({})", file, size, size, cause_of(error.what()));
   }
 }
 
@@ -157,8 +208,8 @@ void ScriptedSource::probe(const std::string& file, int size) {
 
 Tensor ScriptedSource::features(const Tensor& x, DropoutStream* dropout_stream) {
   script_->module.train(dropout_stream != nullptr);
-  if (dropout_stream)
-    torch::manual_seed(dropout_stream->seed());  // dropout inside the module draws from Torch's own generator
+  std::optional<SeededGenerator> seeded;
+  if (dropout_stream) seeded.emplace(x.device(), dropout_stream->seed());
   return script_->call(script_->last ? "forward" : "features", x);
 }
 
