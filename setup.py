@@ -37,6 +37,8 @@ def cmake_prefix():
 
 class BuildModule(build_py):
     def run(self):
+        if not shutil.which("cmake"):
+            sys.exit("setup.py: there is no cmake, which builds the module; install it first")
         if not (BUILD / "CMakeCache.txt").exists():
             subprocess.check_call(
                 ["cmake", "-S", ROOT, "-B", BUILD, "-DCMAKE_BUILD_TYPE=Release", "-DTRIBUTARY_UNITY=ON",
