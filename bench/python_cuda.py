@@ -67,7 +67,9 @@ def state(device):
     import torch
     values = {"threads": torch.get_num_threads(), "benchmark": torch.backends.cudnn.benchmark,
               "tf32": torch.backends.cuda.matmul.allow_tf32, "autocast": torch.is_autocast_enabled(),
-              "gradients": torch.is_grad_enabled(), "generator": hash(bytes(torch.get_rng_state().tolist()))}
+              "gradients": torch.is_grad_enabled(),
+              "optimiser of TorchScript": torch._C._get_graph_executor_optimize(),
+              "generator": hash(bytes(torch.get_rng_state().tolist()))}
     if device != "cpu":
         values["device"] = torch.cuda.current_device()
         values["stream"] = torch.cuda.current_stream().cuda_stream

@@ -18,21 +18,27 @@ import tributary  # noqa: E402
 from fixtures import INPUT, program, trained_net  # noqa: E402
 
 
+def blocks(page, language):
+    """The blocks of a page in this language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+
+
 def code_of(page):
     """The Python blocks of a page, in order, as one script."""
-    return "\n".join(re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S))
+    return "\n".join(blocks(page, "python"))
 
 
 def setUpModule():
     global FOLDER, PYTHON, ENVIRONMENT
     FOLDER = tempfile.TemporaryDirectory()
     folder = Path(FOLDER.name)
-    subprocess.check_call([sys.executable, "-m", "venv", "--system-site-packages", "--without-pip", folder / "venv"])
     PYTHON = folder / "venv/bin/python3"
     ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run([PYTHON, "-m", "pip", "install", "--no-build-isolation", "--no-index", "--no-cache-dir",
-                           "--disable-pip-version-check", ROOT],
-                          capture_output=True, text=True, env={**ENVIRONMENT, "TRIBUTARY_BUILD": str(BUILD)})
+    # The lines of the page, with the environment elsewhere, the module of this build, and the Python that it was built for.
+    lines = re.sub(r"\bvenv(?=/|$)", str(folder / "venv"), blocks("docs/python.md", "sh")[0], flags=re.M)
+    done = subprocess.run(["bash", "-e", "-c", lines], cwd=ROOT, capture_output=True, text=True,
+                          env={**ENVIRONMENT, "TRIBUTARY_BUILD": str(BUILD), "PIP_NO_CACHE_DIR": "1",
+                               "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"})
     if done.returncode != 0:
         raise AssertionError(done.stdout + done.stderr)
     # What the pages name: a.pth, b.safetensors, photos/, labelled/.

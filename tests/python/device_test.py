@@ -1,4 +1,4 @@
-"""bench/python_cuda.py, which a machine with a GPU runs by hand, holds here: on the GPU if there is one, else on the CPU."""
+"""bench/python_cuda.py on the GPU if there is one, else on the CPU."""
 import subprocess
 import sys
 import unittest
