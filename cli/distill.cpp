@@ -95,7 +95,10 @@ class Distill : public Command {
     model_path(options_.model);  // throws if there is no model
     if (options_.out.empty() && !is_run) input_error("name the model file to write with --out");
     if (options_.out.empty()) options_.out = options_.model + "/student.safetensors";
-    if (options_.target.empty() && is_run) options_.target = target_of_run(options_.model);
+    if (options_.target.empty() && is_run) {
+      options_.target = target_of_run(options_.model);
+      data_.follow_run(table_, options_.model);
+    }
     if (options_.target.empty()) input_error("name the unlabelled pictures with --target");
     require_writable_file(options_.out);
     session_.begin();

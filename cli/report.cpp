@@ -54,11 +54,16 @@ class Report : public Command {
     const bool shows_pictures = pictures_ && figure_.empty() && model_is_there();
     if (!labels_.empty() || shows_pictures) {
       const ModelInfo model = describe_sources(model_path(run_)).front();
-      const LoadOptions load = data_.for_preprocessing(model.preprocessing, common_.threads);
+      DataOptions of_run = data_;
+      of_run.follow_run(table_, run_);
+      const LoadOptions load = of_run.for_preprocessing(model.preprocessing, common_.threads);
       const std::vector<std::string> names = predicted_pictures(run_ + "/predictions.csv");
       if (shows_pictures) images = target_pictures(target, names, load);
       if (!labels_.empty()) {
-        subject.truth = labels_of(target, images ? images->names : names, images, load, model.classes);
+        LoadOptions of_labels = load;
+        of_labels.root = data_.root;
+        const LabelledImages labelled = load_labels(of_labels, model.classes);
+        subject.truth = labels_of(target, images ? images->names : names, images, load, labelled);
         subject.truth_name = labels_;
       }
     }
@@ -93,12 +98,16 @@ class Report : public Command {
         was != names.end() ? *was : *is);
   }
 
+  LabelledImages load_labels(const LoadOptions& load, const std::vector<std::string>& classes) const {
+    std::vector<SkippedPicture> bad;
+    LabelledImages labelled = load_labelled(labels_, load, classes, &bad);
+    report_skipped(name(), bad, labelled.images.size() + static_cast<int64_t>(bad.size()));
+    return labelled;
+  }
+
   // The labels of the target pictures. Loads these into `images` if names do not tell which label is whose.
   Labels labels_of(const std::string& target, const std::vector<std::string>& names, std::optional<ImageSet>& images,
-                   const LoadOptions& load, const std::vector<std::string>& classes) const {
-    std::vector<SkippedPicture> bad;
-    const LabelledImages labelled = load_labelled(labels_, load, classes, &bad);
-    report_skipped(name(), bad, labelled.images.size() + static_cast<int64_t>(bad.size()));
+                   const LoadOptions& load, const LabelledImages& labelled) const {
     const auto pictures = [&]() -> const ImageSet* {
       try {
         if (!images) images = target_pictures(target, names, load);

@@ -56,6 +56,16 @@ TEST_F(RunFolderTest, IsFinishedAfterFinish) {
   EXPECT_EQ(again.summary().at("changed_share"), 0.5);
 }
 
+TEST_F(RunFolderTest, AFinishedRunIsTheSameWithOtherThreads) {
+  const std::string path = temp_.path() + "/cores";
+  RunFolder folder(path, "seed = 1\nthreads = 4\n");
+  folder.start();
+  EXPECT_THROW(RunFolder(path, "seed = 1\nthreads = 2\n"), InputError) << "resuming would give other bytes";
+  folder.finish();
+  EXPECT_TRUE(RunFolder(path, "seed = 1\nthreads = 2\n").finished());
+  EXPECT_THROW(RunFolder(path, "seed = 2\nthreads = 2\n"), InputError);
+}
+
 TEST_F(RunFolderTest, ASecondStartLeavesAFinishedRunAlone) {
   RunFolder second(folder_.path(), "seed = 1\n");  // examines the folder before the first one finishes
   folder_.start();

@@ -69,6 +69,10 @@ TEST(RunSummary, NamesTheKeptRoundIfItIsNotTheLast) {
   summary["kept"]["round"] = 3;
   EXPECT_THAT(run_summary_text(summary), HasSubstr("accuracy     95.0 → 45.0 % in the last round\n"));
   EXPECT_THAT(run_summary_text(summary), Not(HasSubstr("\nkept")));
+  summary["kept"]["judged"] = true;
+  EXPECT_THAT(run_summary_text(summary), Not(HasSubstr("\nkept")));
+  summary["kept"] = {{"round", 3}, {"judged", false}, {"reason", "nobody can judge it"}};
+  EXPECT_THAT(run_summary_text(summary), HasSubstr("\nkept         round 3: nobody can judge it\n"));
 }
 
 TEST(RunSummary, EndsWithAWarningAfterACollapse) {

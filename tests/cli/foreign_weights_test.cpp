@@ -85,6 +85,8 @@ TEST_F(ForeignWeights, WrappersAndHeadsWithDropoutAreUnderstood) {
   const std::string expected = predictions_of("plain.pth");
   for (const char* file : {"dropout.pth", "lightning.pth", "compiled.pth", "weighted.pth --ignore-extra"})
     EXPECT_EQ(predictions_of(file), expected) << file;
+  EXPECT_THAT(run_forked_program(*folder_, "predict plain.pth --data digits/signs/test-images.idx").err,
+              HasSubstr("plain.pth does not say how pictures are prepared; assumed "));
   EXPECT_THAT(inspect("weighted.pth").err, HasSubstr("looks like lenet but also has criterion.weight"));
 }
 

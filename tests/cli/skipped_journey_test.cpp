@@ -84,12 +84,23 @@ TEST(SkippedJourney, NothingVanishesSilently) {
     EXPECT_EQ(both["scans/1.tif"], rows["photos/10.png"]);
   }
 
+  // Other commands read the target of a run as the run did.
+  for (const char* arguments : {"report run --embedded-rounds 0", "distill run --epochs 1"})
+    EXPECT_EQ(run(arguments).code, 0) << arguments;
+
   // The limit of pixels is an option.
   const test::Outcome small = run("predict run --data photos --out small.csv --max-megapixels 0.005");
   ASSERT_EQ(small.code, 0) << small.err;
   EXPECT_THAT(small.err,
               HasSubstr("skipped photos/large.png: 100 x 100 pixels, more than the limit of 0.005 megapixels"));
   EXPECT_THAT(rows_of(file_text(folder / "small.csv"))["photos/large.png"], HasSubstr("more than the limit"));
+
+  ASSERT_EQ(run("adapt --source postal.safetensors signs.safetensors --target photos --method source-ens --no-report "
+                "--max-skipped 0.3 --max-megapixels 0.005 --run small")
+                .code,
+            0);
+  const test::Outcome reported = run("report small --embedded-rounds 0");
+  EXPECT_EQ(reported.code, 0) << reported.err;
 
   // Of many files with one reason, the first few are named.
   for (int i = 0; i < 200; ++i) folder.write("phone/" + std::to_string(1000 + i) + ".heic", "data");

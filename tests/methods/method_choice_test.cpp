@@ -83,6 +83,17 @@ TEST(MethodChoice, RefusesOptionsThatTheMethodDoesNotUse) {
   EXPECT_THAT(refusal("[shot]\nshot_beta = 0.2\n", {}), HasSubstr("shot.shot_beta in test.toml has no effect"));
 }
 
+TEST(MethodChoice, TheSourceEnsembleRefusesEveryAugmentation) {
+  OptionTable table;
+  Augmentation augmentation;
+  declare(table, "adapt", augmentation);
+  ASSERT_GT(table.options().size(), 5u);
+  for (const Option& option : table.options())
+    EXPECT_THAT(refusal("", {{"method", "source-ens"}, {option.key, option.key == "augment" ? "strong" : "0.5"}}),
+                HasSubstr("has no effect with --method source-ens"))
+        << option.key;
+}
+
 TEST(MethodChoice, AcceptsTheConfigurationOfItsOwnRuns) {
   // It records every option, those of other methods with their defaults or the values of a preset.
   for (const char* method : {"shot", "selective", "source-ens"}) {

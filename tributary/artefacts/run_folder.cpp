@@ -63,11 +63,13 @@ void RunFolder::examine() {
     return;
   }
   if (restart_) return;
-  const auto lines = differences(read_text(file("config.toml")), config_);
+  finished_ = fs::exists(file("DONE"), error);
+  auto lines = differences(read_text(file("config.toml")), config_);
+  // By default they are the cores of the machine, which need not be those of the run.
+  if (finished_) std::erase_if(lines, [](const std::string& line) { return line.starts_with("threads: "); });
   if (!lines.empty())
     input_error("{} holds another run ({}); choose another folder, or overwrite it with --restart", path_,
                 fmt::join(lines, "; "));
-  finished_ = fs::exists(file("DONE"), error);
 }
 
 void RunFolder::lock() {

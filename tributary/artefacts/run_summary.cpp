@@ -71,7 +71,9 @@ std::string run_summary_text(const json& summary) {
   text += fmt::format("\n{} pictures{}, {} round{}, {}\n", pictures,
                       skipped > 0 ? fmt::format(" ({} more skipped)", thousands(skipped)) : "", rounds,
                       rounds == 1 ? "" : "s", duration(summary.at("seconds").get<double>()));
-  if (kept != done) line("kept", fmt::format("round {}: {}", kept, summary.at("kept").at("reason").get<std::string>()));
+  // A last round that is kept for good reasons needs no words.
+  if (kept != done || (summary.contains("kept") && !summary.at("kept").value("judged", true)))
+    line("kept", fmt::format("round {}: {}", kept, summary.at("kept").at("reason").get<std::string>()));
   if (summary.contains("stopped"))
     line("stopped", fmt::format("after round {}: {}", done, summary.at("stopped").at("reason").get<std::string>()));
   line("model", summary.at("model").get<std::string>());

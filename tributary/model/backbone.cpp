@@ -209,6 +209,21 @@ std::string letters_of(const std::string& name) {
   return letters;
 }
 
+std::string digits_of(const std::string& name) {
+  std::string digits;
+  for (const char c : name)
+    if (c >= '0' && c <= '9') digits += c;
+  return digits;
+}
+
+// The architecture that a mistyped name means; empty if none is close. Another depth is another network, not a mistake.
+std::string mistyped(const std::string& name) {
+  std::vector<std::string> candidates;
+  for (const std::string& known : architecture_names())
+    if (known[0] == name[0] && digits_of(known) == digits_of(name)) candidates.push_back(known);
+  return nearest(name, candidates);
+}
+
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> all = all_entries();
   return all;
@@ -231,6 +246,8 @@ const Entry& entry(const std::string& name) {
   for (const std::string& known : architecture_names())
     if (letters_of(known) == letters_of(name))
       input_error("there is no architecture '{}'; did you mean {}?", name, known);
+  if (const std::string near = mistyped(name); !near.empty())
+    input_error("there is no architecture '{}'; did you mean {}?", name, near);
   input_error("there is no architecture '{}'; choose one of: {}", name, fmt::join(architecture_names(), ", "));
 }
 

@@ -199,6 +199,7 @@ std::string describing_flag(const ImportOptions& options) {
   if (options.size > 0) return "--size";
   if (options.resize > 0) return "--resize";
   if (options.aspect != Aspect::kStretch) return "--aspect";
+  if (options.interpolation != InterpolationChoice::kAuto) return "--interpolation";
   if (!options.mean.empty()) return "--mean";
   if (!options.deviation.empty()) return "--std";
   if (options.stride != StrideChoice::kAuto) return "--stride";

@@ -192,7 +192,7 @@ SourceModel load_source(const std::string& path, const ImportOptions& options, b
   return assemble_source(file, options.trust);
 }
 
-Ensemble load_ensemble(const std::string& source, const ImportOptions& options) {
+Ensemble load_ensemble(const std::string& source, const ImportOptions& options, std::vector<std::string>* notices) {
   const SourceSpec spec = parse_source(source, options);
   if (!is_triplet(spec.path) && format_of(spec.path) == FileFormat::kSafetensors) {
     const SafetensorsFile file = SafetensorsFile::read(spec.path);
@@ -201,7 +201,7 @@ Ensemble load_ensemble(const std::string& source, const ImportOptions& options) 
       return assemble_mixture(file, spec.options.trust);
     }
   }
-  return load_sources({source}, options);
+  return load_sources({source}, options, notices);
 }
 
 }  // namespace tributary

@@ -23,13 +23,14 @@ void save_ensemble(const std::string& path, const Ensemble& ensemble);
 // TorchScript, in a file of its own or within a model file, is loaded only if `options.trust` is set. `imported`, which
 // may be null, tells whether the file is one of another program.
 SourceModel load_source(const std::string& path, const ImportOptions& options = {}, bool* imported = nullptr);
-// Reads a mixture file, or a single source as an ensemble of one. `source` as in load_sources().
-Ensemble load_ensemble(const std::string& source, const ImportOptions& options = {});
+// Reads a mixture file, or a single source as an ensemble of one. `source` and `notices` as in load_sources().
+Ensemble load_ensemble(const std::string& source, const ImportOptions& options = {},
+                       std::vector<std::string>* notices = nullptr);
 
 // Loads several sources as a plain ensemble (mean probability). Each is a path, or a path with its own options
 // (source_spec.h). Classes are brought into the order of the first source, by name (class_order.h). Adds to `notices`,
-// which may be null, where an order was changed or is only assumed. Throws an InputError if two sources have one name,
-// or if `options` describe weights of other programs and there are none.
+// which may be null, where an order was changed, and what is only assumed. Throws an InputError if two sources have one
+// name, or if `options` describe weights of other programs and there are none.
 Ensemble load_sources(const std::vector<std::string>& sources, const ImportOptions& options = {},
                       std::vector<std::string>* notices = nullptr);
 

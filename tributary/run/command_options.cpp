@@ -2,10 +2,19 @@
 
 #include <ATen/Parallel.h>
 
+#include <optional>
+
+#include "tributary/base/files.h"
 #include "tributary/base/memory.h"
+#include "tributary/base/toml.h"
 #include "tributary/run/distributed_session.h"
 
 namespace tributary {
+namespace {
+
+constexpr double kLeastMegapixels = 0.001, kMostMegapixels = 10000;
+
+}  // namespace
 
 void CommonOptions::declare(OptionTable& table) {
   table.choice("", "device", &device,
@@ -48,7 +57,7 @@ void DataOptions::declare(OptionTable& table) {
               "largest share of unreadable pictures to skip; with more, the command fails")
       .alias("max_bad");
   table
-      .number("data", "max_megapixels", &max_megapixels, 0.001, 10000,
+      .number("data", "max_megapixels", &max_megapixels, kLeastMegapixels, kMostMegapixels,
               "pictures with more pixels than this are skipped")
       .metavar("NUMBER");
   table
@@ -78,6 +87,21 @@ LoadOptions DataOptions::for_preprocessing(const Preprocessing& preprocessing, i
   LoadOptions options = load_options(threads);
   options.preprocessing = preprocessing;
   return options;
+}
+
+void DataOptions::follow_run(const OptionTable& table, const std::string& folder) {
+  const std::string file = folder + "/config.toml";
+  const toml::table config = parse_toml(read_text(file), file);
+  const auto recorded = config["data"];
+  const auto within = [](const std::optional<double>& value, double min, double max) {
+    return value && *value >= min && *value <= max;
+  };
+  auto share = recorded["max_skipped"].value<double>();
+  if (!share) share = recorded["max_bad"].value<double>();  // its name in 0.1
+  if (!table.given("max_skipped") && within(share, 0, 1)) max_skipped = *share;
+  const auto limit = recorded["max_megapixels"].value<double>();
+  if (!table.given("max_megapixels") && within(limit, kLeastMegapixels, kMostMegapixels)) max_megapixels = *limit;
+  if (!table.given("root")) root = recorded["root"].value_or(root);
 }
 
 LoadOptions DataOptions::load_options(int64_t threads) const {

@@ -37,6 +37,8 @@ struct DataOptions {
   double memory = 0, gpu_memory = 0, feature_memory = 0;  // GiB
 
   void declare(OptionTable& table);
+  // Takes the limits and the base folder with which the run in this folder read its target, where the user gives none.
+  void follow_run(const OptionTable& table, const std::string& folder);
   LoadOptions load_options(int64_t threads) const;
   LoadOptions for_preprocessing(const Preprocessing& preprocessing, int64_t threads) const;
 };

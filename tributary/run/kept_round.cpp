@@ -162,7 +162,11 @@ std::string KeptRound::reason() const {
 
 nlohmann::json KeptRound::to_json() const {
   if (rule_ != KeepRule::kLabelFree) return nullptr;
-  return {{"round", round()}, {"rule", "label-free"}, {"reason", reason()}, {"rejected", rejected()}};
+  return {{"round", round()},
+          {"rule", "label-free"},
+          {"reason", reason()},
+          {"judged", !witnesses_.abstains()},
+          {"rejected", rejected()}};
 }
 
 nlohmann::json KeptRound::stop_json() const {

@@ -11,8 +11,8 @@ namespace tributary {
 
 Ensemble load_models(const std::vector<std::string>& models, const std::string& rule, const ImportOptions& options,
                      std::vector<std::string>* notices) {
-  Ensemble ensemble =
-      models.size() == 1 ? load_ensemble(model_path(models.front()), options) : load_sources(models, options, notices);
+  Ensemble ensemble = models.size() == 1 ? load_ensemble(model_path(models.front()), options, notices)
+                                         : load_sources(models, options, notices);
   if (rule.empty()) return ensemble;
   for (const auto& [name, combination] : combination_names()) {
     if (name != rule) continue;
