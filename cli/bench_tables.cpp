@@ -10,12 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/table_check.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/folder_lock.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/json_text.h"
-#include "tributary/base/option_values.h"
 #include "tributary/base/print.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
@@ -230,15 +230,6 @@ std::vector<TableRow> ablation_rows(const Benchmark& benchmark, const BenchTable
   return rows;
 }
 
-// Finds mistakes before hours of source training.
-void require_adapt_option(std::string name, const std::string& value, const std::string& where) {
-  CLI::App app;
-  const std::unique_ptr<Command> adapt = make_adapt();
-  adapt->declare(app);
-  std::replace(name.begin(), name.end(), '-', '_');
-  adapt->options().require_settable(name, value, where);
-}
-
 // One row per value of "lambda_alpha=0.5,0.7".
 std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const BenchTableOptions& options) {
   const std::string& sweep = options.sweep;
@@ -250,9 +241,9 @@ std::vector<TableRow> sweep_rows(const Benchmark& benchmark, const BenchTableOpt
   std::replace(flag.begin(), flag.end(), '_', '-');
   std::vector<TableRow> rows;
   for (const std::string& value : split(sweep.substr(equals + 1))) {
-    require_adapt_option(title, value, "--sweep " + printable(sweep));
     rows.push_back(changed(
-        own_row(benchmark, options), title + " = " + value, "-" + flag + "-" + value, {"--" + flag, value},
+        own_row(benchmark, options), title + " = " + value, "-" + flag + "-" + value,
+        flags_of_option(title, value, "--sweep " + printable(sweep)),
         title == "lambda_alpha" ? paper_of(benchmark, benchmark.sensitivity, value) : std::map<std::string, double>{}));
   }
   return rows;
@@ -269,17 +260,15 @@ void set_options(const std::string& set, std::vector<TableRow>& rows) {
       input_error("--set {}: write OPTION=VALUE,OPTION=VALUE,…, as in bait_rate=1e-4", printable(word));
     std::string key = word.substr(0, equals);
     std::replace(key.begin(), key.end(), '-', '_');
-    const std::string value = word.substr(equals + 1), name = flag_of_key(key).substr(2);
-    require_adapt_option(key, value, "--set " + printable(word));
+    const std::vector<std::string> flags = flags_of_option(key, word.substr(equals + 1), "--set " + printable(word));
     const std::vector<std::string> users = methods.users_of(key);
-    std::vector<std::string> flags = {"--" + name, value};
-    if (value == "true" || value == "false") flags = {(value == "true" ? "--" : "--no-") + name};
     bool used = false;
     for (TableRow& row : rows) {
       const std::string& method = row.flags.at(1);  // method_flags() begins with --method NAME
       if (std::find(users.begin(), users.end(), method) == users.end()) continue;
-      row.flags.insert(row.flags.end(), flags.begin(), flags.end());
       used = true;
+      const bool has = std::search(row.flags.begin(), row.flags.end(), flags.begin(), flags.end()) != row.flags.end();
+      if (!has) row.flags.insert(row.flags.end(), flags.begin(), flags.end());
     }
     if (!used)
       input_error("--set {}: no method of this table uses it; {} would", printable(word), fmt::join(users, ", "));
@@ -360,6 +349,9 @@ TableTask plan(const Benchmark& benchmark, const BenchTableOptions& options, con
                        "--save-every", fmt::format("{}", options.checkpoints.every)};
   task.restart = options.checkpoints.restart;
   if (task.restart) task.common_flags.push_back("--restart");
+  for (const Domain& domain : benchmark.domains)
+    task.domains.push_back({domain.name, domain.column, domain.settings, domain.name, domain.name});
+  require_valid_adaptations(task);
   return task;
 }
 

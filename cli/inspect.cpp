@@ -10,6 +10,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/json_text.h"
 #include "tributary/base/print.h"
+#include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/io/safetensors.h"
 #include "tributary/io/weight_names.h"
@@ -64,7 +65,7 @@ json inspect_model(const std::string& path, const SafetensorsFile& raw, const Im
 
 // Python that loads the state dictionary of a file, without the keys and prefixes of wrappers.
 std::string load_expression(const TensorFile& file) {
-  std::string load = fmt::format("torch.load(\"{}\")", file.path());
+  std::string load = fmt::format("torch.load({})", json_text(file.path()));  // Python reads texts of JSON
   for (const std::string& key : file.wrappers()) load += fmt::format("[\"{}\"]", key);
   const auto& ignored = file.ignored();
   const bool lightning = std::find(ignored.begin(), ignored.end(), "pytorch-lightning_version") != ignored.end();
@@ -123,13 +124,14 @@ std::string torchscript_advice(const json& result) {
       "\nAny network can be a source as TorchScript. In Python, where `net` is the network:\n\n"
       "    net.load_state_dict({0})\n"
       "    net.eval()\n"
-      "    torch.jit.script(net).save(\"{1}\")\n\n"
+      "    torch.jit.script(net).save({4})\n\n"
       "Then: tributary inspect {1} --trust --last-layer {2}\n"
       "And:  tributary adapt --source {1}:last-layer={2} ... --trust\n{3}"
       "docs/bring-your-own-model.md has the details.\n",
-      result.at("load").get<std::string>(), script == file.filename() ? "scripted.pt" : script,
-      layers.empty() ? "NAME" : layers.front(),
-      layers.size() > 1 ? fmt::format("Its linear layers, the last first: {}\n", fmt::join(layers, ", ")) : "");
+      result.at("load").get<std::string>(), shell_word(script == file.filename() ? "scripted.pt" : script),
+      layers.empty() ? "NAME" : shell_word(layers.front()),
+      layers.size() > 1 ? fmt::format("Its linear layers, the last first: {}\n", fmt::join(layers, ", ")) : "",
+      json_text(script == file.filename() ? "scripted.pt" : script));
 }
 
 json inspect_script(const std::string& path, const ImportOptions& options) {

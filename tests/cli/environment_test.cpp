@@ -1,8 +1,14 @@
 // The program under limits of the system, and how it starts its threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "tests/support/program.h"
 #include "tributary/base/process.h"
@@ -48,6 +54,73 @@ TEST(Environment, OpenMpThreadsSpinBriefly) {
   EXPECT_THAT(by_default, HasSubstr("GOMP_SPINCOUNT = '1000'"));
   EXPECT_THAT(spins("export GOMP_SPINCOUNT=7;"), HasSubstr("GOMP_SPINCOUNT = '7'"));
   EXPECT_THAT(spins("export OMP_WAIT_POLICY=active;"), Not(HasSubstr("GOMP_SPINCOUNT = '1000'")));
+}
+
+// Two processes that keep two CPUs busy.
+class BusyLoops {
+ public:
+  BusyLoops() {
+    for (pid_t& loop : loops_) {
+      loop = ::fork();
+      if (loop == 0) {
+        ::alarm(300);  // ends with this test, however that ends
+        for (volatile bool busy = true; busy;) {
+        }
+      }
+    }
+  }
+  ~BusyLoops() {
+    for (const pid_t loop : loops_) {
+      ::kill(loop, SIGKILL);
+      ::waitpid(loop, nullptr, 0);
+    }
+  }
+  BusyLoops(const BusyLoops&) = delete;
+  BusyLoops& operator=(const BusyLoops&) = delete;
+
+ private:
+  std::array<pid_t, 2> loops_{};
+};
+
+// The CPU seconds of children that have ended. They do not depend on what else the machine does.
+double child_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+// A thread that has to wait for a core makes the others spin: the program once took 94 times longer beside two loops.
+TEST(Environment, BusyProgramsBesideItCostNoSpinning) {
+  cpu_set_t all, two;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&two);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&two) < 2; ++cpu)
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &two);
+  if (CPU_COUNT(&two) < 2) GTEST_SKIP() << "skipped: one CPU";
+  const test::TempDir folder;
+  const std::string run = shell_word(TRIBUTARY_BINARY) + " ", inside = "cd " + shell_word(folder.path()) + "; ";
+  const auto done = [](const std::string& command) {
+    const Finished finished = run_process({"sh", "-c", command});
+    EXPECT_EQ(finished.code, 0) << finished.err;
+  };
+  done(inside + run + "data make digits data --pictures 60 --test-pictures 10");
+  ASSERT_EQ(sched_setaffinity(0, sizeof two, &two), 0);
+  const auto seconds = [&](const std::string& flags) {
+    const double before = child_seconds();
+    done(inside + run + "train --data data/postal/train-images.idx --architecture lenet --epochs 2 --out " + flags);
+    return child_seconds() - before;
+  };
+  const double one_thread = seconds("one.safetensors --threads 1");
+  double beside = 0;
+  {
+    const BusyLoops loops;
+    beside = seconds("two.safetensors --threads 2");
+  }
+  EXPECT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+  EXPECT_LT(beside, 3 * one_thread);
 }
 
 }  // namespace

@@ -128,6 +128,7 @@ TEST_F(EveryCommand, ShowsForeignTextWithoutControlCharacters) {
       {"export", "run --card card.json --onnx run.onnx", 0},
       {"distill", "run --epochs 1 --batch 8 --architecture lenet --max-skipped 0.2", 0},
       {"train", "--data latin1 --architecture lenet --epochs 1 --out x.safetensors", 2},
+      {"train", "--data numbered --classes classes.txt --architecture lenet --epochs 1 --out x.safetensors", 2},
       {"data", "pack --data pictures --out shards --max-skipped 0.2", 0},
       {"data", "check domains.toml", 2},
       {"bench", "domains.toml", 2},
@@ -207,6 +208,45 @@ TEST_F(EveryCommand, AcceptsAReaderThatNeedsNoMore) {
   const test::Outcome outcome = test::run_forked_program(*folder_, "options", "broken pipe");
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(outcome.code, 0);
+}
+
+TEST_F(EveryCommand, TakesNoMemoryForAClaim) {
+  // A picture of 65535 x 65535 in 16 bytes, a model whose header has 2^60 bytes, and a table nested 3000 times.
+  folder_->write("huge-images.idx", std::string("\0\0\x08\x03\0\0\0\1\0\0\xff\xff\0\0\xff\xff", 16));
+  folder_->write("huge.safetensors", std::string("\0\0\0\0\0\0\0\x10{}", 10));
+  folder_->write("huge.toml", "a = " + std::string(3000, '[') + std::string(3000, ']') + "\n");
+  folder_->write("huge/config.toml", "a = " + std::string(3000, '[') + "\n");
+  const std::vector<std::pair<std::string, std::string>> uses = {
+      {"adapt", "--source a.safetensors --target huge-images.idx --run huge-run"},
+      {"adapt", "--source huge.safetensors --target pictures --run huge-run"},
+      {"adapt", "--config huge.toml --source a.safetensors --target pictures --run huge-run"},
+      {"bench", "huge.toml"},
+      {"data", "pack --data huge-images.idx --out huge-shards"},
+      {"data", "check huge.toml"},
+      {"demo", "--config huge.toml"},
+      {"distill", "a.safetensors --target huge-images.idx --out huge-student.safetensors"},
+      {"distill", "huge.safetensors --target pictures --out huge-student.safetensors"},
+      {"evaluate", "a.safetensors --data huge-images.idx"},
+      {"evaluate", "huge.safetensors --data pictures"},
+      {"export", "huge.safetensors --card huge.json"},
+      {"inspect", "huge.safetensors"},
+      {"predict", "a.safetensors --data huge-images.idx"},
+      {"predict", "huge.safetensors --data pictures"},
+      {"report", "huge"},
+      {"train", "--data huge-images.idx --architecture lenet --out huge-model.safetensors"},
+      {"train", "--data numbered --init huge.safetensors --out huge-model.safetensors"}};
+  const int64_t usual = test::run_forked_program(*folder_, "predict a.safetensors --data numbered").peak_bytes;
+  std::set<std::string> covered;
+  for (const auto& [command, arguments] : uses) {
+    covered.insert(command);
+    const test::Outcome outcome = test::run_forked_program(*folder_, command + " " + arguments);
+    const std::string label = command + " " + arguments + "\n" + outcome.err;
+    EXPECT_EQ(outcome.code, 2) << label;
+    EXPECT_THAT(outcome.err, HasSubstr("huge")) << label;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << label;
+    EXPECT_LT(outcome.peak_bytes - usual, int64_t{64} << 20) << label;
+  }
+  EXPECT_EQ(covered, commands());
 }
 
 TEST_F(EveryCommand, RefusesModelsThatComputeNan) {

@@ -1,7 +1,8 @@
 // What every reader of the program must withstand: a small file that claims to be large, under a name that no terminal
-// may obey.
+// may obey; text that is not UTF-8 or that a terminal obeys; weights that give NaN.
 //
-// The readers are those of fuzz/targets/, so that a new one cannot be forgotten.
+// The readers are those of fuzz/targets/, so that a new one cannot be forgotten; tests/layout/calls_test.py asks for a
+// fuzz target of every reader.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -13,9 +14,11 @@
 
 #include "tests/run/run_files.h"
 #include "tests/support/forked_program.h"
+#include "tests/support/mat.h"
 #include "tests/support/pictures.h"
 #include "tests/support/safe_text.h"
 #include "tests/support/tar.h"
+#include "tributary/io/pytorch_writer.h"
 #include "tributary/io/safetensors.h"
 
 namespace tributary {
@@ -111,6 +114,13 @@ std::vector<Claim> claims() {
   };
 }
 
+std::set<std::string> readers() {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(std::string(TRIBUTARY_SOURCE_DIR) + "/fuzz/targets"))
+    names.insert(entry.path().stem().string());
+  return names;
+}
+
 TEST(EveryReader, TakesNoMemoryForAClaimAndNamesTheFileSafely) {
   const test::TempDir folder;
   const SourceModel good(test::small_info("lenet"), Random(1));
@@ -146,10 +156,117 @@ TEST(EveryReader, TakesNoMemoryForAClaimAndNamesTheFileSafely) {
     EXPECT_LT(outcome.peak_bytes - usual, kAllowed) << label;
     fs::remove(folder / name);
   }
-  std::set<std::string> readers;
-  for (const auto& entry : fs::directory_iterator(std::string(TRIBUTARY_SOURCE_DIR) + "/fuzz/targets"))
-    readers.insert(entry.path().stem().string());
-  EXPECT_EQ(covered, readers);
+  EXPECT_EQ(covered, readers());
+}
+
+// Text of every kind of file: read, or refused in one sentence, and shown without what a terminal or a shell obeys.
+TEST(EveryReader, ShowsForeignTextWithoutControlCharacters) {
+  const test::TempDir folder;
+  const SourceModel good(test::small_info("lenet"), Random(1));
+  save_source(folder / "good.safetensors", good);
+  const std::string png = text_of(test::encode_png(test::sample_picture(8, 8)));
+  folder.write("pictures/a.png", png);
+  const std::string hostile = "\x1b]0;owned\x07", latin1 = "caf\xe9", toml = "\\u001b]0;owned";
+  const SafetensorsFile file = SafetensorsFile::read(folder / "good.safetensors");
+
+  const std::vector<float> values(4);
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(values.data()), 16);
+  const std::vector<TensorEntry> named = {{hostile + ";touch owned;'.weight", DType::F32, {2, 2}, bytes},
+                                          {"$(touch owned).weight", DType::F32, {2, 2}, bytes}};
+  write_safetensors(folder / "names.safetensors", named, {{hostile, hostile}});
+  write_state_dict(folder / "names.pth", named);
+  auto metadata = file.metadata();
+  nlohmann::json description = nlohmann::json::parse(metadata.at("model"));
+  description["architecture"] = description["name"] = hostile;
+  metadata["model"] = description.dump();
+  write_safetensors(folder / "description.safetensors", file.entries(), metadata);
+  const test::MatBytes mat = test::mat_of({test::mat_bytes_array(hostile + latin1, {2, 2}, {1, 2, 3, 4})});
+  folder.write("name.mat", text_of(mat));
+  folder.write("names.txt", latin1 + hostile + ".png 1\n");
+  folder.write("usps.txt", corpus("usps/two.txt") + hostile + latin1 + "\n");
+  folder.write("domains.toml",
+               "[benchmark]\nname = \"" + toml + "\"\n[[benchmark.domains]]\nname = \"" + toml + "\"\n");
+  folder.write("latin1.toml", "[benchmark]\nname = \"" + latin1 + "\"\n");
+  folder.write("config.toml", "[adapt]\n\"" + toml + "\" = 1\n");
+  folder.write("names.tar", test::tar_of({{latin1 + ".png", png}, {"b.png", png}}));
+
+  const std::string predict = "predict good.safetensors --json --data ";
+  const std::vector<std::pair<std::string, std::string>> uses = {
+      {"benchmark", "bench domains.toml"},
+      {"benchmark", "bench latin1.toml"},
+      {"list", predict + "names.txt"},
+      {"mat", predict + "name.mat"},
+      {"model_info", "inspect description.safetensors"},
+      {"pickle", "inspect names.pth --tensors"},
+      {"pytorch", "inspect names.pth"},
+      {"pytorch", "adapt --source names.pth --target pictures"},
+      {"safetensors", "inspect names.safetensors"},
+      {"safetensors", "inspect names.safetensors --json"},
+      {"tar", predict + "names.tar"},
+      {"toml", "adapt --config config.toml --source good.safetensors --target pictures"},
+      {"usps", predict + "usps.txt"},
+      {"zip", "predict names.pth --data pictures"}};
+  // Of these no text is shown but the file's name. The last one reads what we wrote ourselves.
+  std::set<std::string> covered = {"bmp", "gif", "idx", "jpeg", "png", "tiff", "webp", "writers"};
+  for (const auto& [reader, arguments] : uses) {
+    covered.insert(reader);
+    const test::Outcome outcome = test::run_forked_program(folder, arguments);
+    const std::string label = arguments + "\n" + outcome.out + outcome.err;
+    EXPECT_TRUE(outcome.code == 2 || (outcome.code == 0 && reader == "tar")) << label;
+    EXPECT_TRUE(test::is_safe_text(outcome.out)) << label;
+    EXPECT_TRUE(test::is_safe_text(outcome.err)) << label;
+    EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("exception"))) << label;
+    // Commands to copy into a shell.
+    EXPECT_THAT(outcome.out, ::testing::Not(::testing::ContainsRegex("last-layer[ =][^ ']*[;$(]"))) << label;
+    if (outcome.code == 2) {
+      EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << label;
+    }
+  }
+  EXPECT_EQ(covered, readers());
+}
+
+TEST(EveryReader, RefusesWeightsThatComputeNan) {
+  const test::TempDir folder;
+  ModelInfo info = test::small_info("lenet", 10, 1250);
+  info.bottleneck = false;
+  info.classifier = ClassifierKind::kLinear;
+  save_source(folder / "ours.safetensors", SourceModel(info, Random(1)));
+  folder.write("pictures/a.png", text_of(test::encode_png(test::sample_picture(8, 8))));
+  const SafetensorsFile file = SafetensorsFile::read(folder / "ours.safetensors");
+  for (const float factor : {1.0F, 1e30F}) {
+    std::vector<std::vector<float>> values;
+    std::vector<TensorEntry> entries = file.entries();
+    for (TensorEntry& entry : entries) {
+      if (entry.dtype != DType::F32) continue;
+      std::vector<float>& scaled = values.emplace_back(entry.data.size() / sizeof(float));
+      std::memcpy(scaled.data(), entry.data.data(), entry.data.size());
+      for (float& value : scaled) value *= factor;
+      entry.data = {reinterpret_cast<const uint8_t*>(scaled.data()), entry.data.size()};
+    }
+    const std::string kind = factor == 1 ? "good-" : "huge-";
+    write_safetensors(folder / (kind + "ours.safetensors"), entries, file.metadata());
+    for (TensorEntry& entry : entries)
+      for (const auto& [ours, theirs] : {std::pair<std::string, std::string>("backbone.", ""), {"classifier.", "fc."}})
+        if (entry.name.starts_with(ours)) entry.name = theirs + entry.name.substr(ours.size());
+    write_safetensors(folder / (kind + "theirs.safetensors"), entries);
+    write_state_dict(folder / (kind + "theirs.pth"), entries);
+  }
+  const std::vector<std::pair<std::string, std::set<std::string>>> models = {
+      {"ours.safetensors", {"model_info"}},
+      {"theirs.safetensors", {"safetensors"}},
+      {"theirs.pth", {"pickle", "pytorch", "zip"}}};
+  std::set<std::string> covered = {"benchmark", "bmp", "gif",  "idx",  "jpeg", "list", "mat",
+                                   "png",       "tar", "tiff", "toml", "usps", "webp", "writers"};  // hold no weights
+  for (const auto& [model, own_readers] : models) {
+    covered.insert(own_readers.begin(), own_readers.end());
+    const test::Outcome finite = test::run_forked_program(folder, "predict good-" + model + " --data pictures");
+    EXPECT_EQ(finite.code, 0) << model << finite.err;
+    const test::Outcome outcome = test::run_forked_program(folder, "predict huge-" + model + " --data pictures");
+    EXPECT_EQ(outcome.code, 2) << model << outcome.err;
+    EXPECT_EQ(outcome.out, "") << model;
+    EXPECT_THAT(outcome.err, HasSubstr("huge-" + model + ": its logits are non-finite"));
+  }
+  EXPECT_EQ(covered, readers());
 }
 
 }  // namespace

@@ -141,6 +141,12 @@ TEST_F(ReportJourney, ErrorsAreOneSentence) {
   refused("report run", "run has no history; run tributary adapt with --history");
   refused("report nowhere", "nowhere");
   ASSERT_EQ(run(adapt("again") + "--no-report").code, 0);
+  const std::string metrics = test::file_text(folder_ / "again/metrics.jsonl");
+  folder_.write("again/metrics.jsonl", metrics.substr(0, metrics.size() - 20));  // as of a run that was killed
+  EXPECT_EQ(run("report again").code, 0);
+  folder_.write("again/metrics.jsonl", metrics.substr(20));
+  refused("report again", "metrics.jsonl is damaged in line 1");
+  folder_.write("again/metrics.jsonl", metrics);
   refused("report again --labels data/street/test-images.idx",
           "has no label for 60 of the 60 pictures of data/street/train-images.idx, by name or content");
   refused("report again --figure pie", "--figure pie: there is only tsne");

@@ -20,6 +20,36 @@ RULES = [
 ]
 
 
+# Files outside of base/ that open files, and why they need no fuzz target of their own.
+READS = r"\b(?:read_file|read_text|open_regular)\(|\bdecode_\w+\(std::span"
+NOT_FUZZED = {
+    "tributary/api/adapt.cpp": "hands out text of a run",
+    "tributary/data/crop.cpp": "calls decode.h",
+    "tributary/data/archive/gzip_file.cpp": "idx, mat, usps",
+    "tributary/data/archive/shard_paths.cpp": "opens tar shards to tell them from others",
+    "tributary/data/listing.cpp": "looks at the first bytes",
+    "tributary/data/picture_source.cpp": "bytes for the decoders",
+    "tributary/data/image/decode_png.cpp": "decode.h",
+    "tributary/experiments/decode_speed.cpp": "pictures of bench speed",
+    "tributary/experiments/source_store.cpp": "summary.json, run_folder",
+    "tributary/experiments/table_jobs.cpp": "numbers of our own runs",
+    "tributary/io/tensor_file.cpp": "safetensors, pytorch",
+    "tributary/methods/selective/given_prior.cpp": "lines of a name and a number",
+    "tributary/model_io/import_weights.cpp": "class names; bytes for TorchScript",
+    "tributary/model_io/timm_config.cpp": "six values of parsed JSON",
+    "tributary/report/history.cpp": "run_folder",
+    "tributary/report/report_data.cpp": "run_folder",
+    "tributary/run/predictions.cpp": "run_folder",
+}
+
+
+def unfuzzed(sources, targets):
+    """The sources that read files, by path, whose header is in no fuzz target."""
+    return sorted(path for path, text in sources.items()
+                  if path.startswith("tributary/") and path.endswith(".cpp") and not path.startswith("tributary/base/")
+                  and re.search(READS, text) and path[:-3] + "h" not in targets)
+
+
 def violations(path, text):
     """One sentence for every line of `text` that breaks a rule."""
     found = []
@@ -58,6 +88,22 @@ class Calls(unittest.TestCase):
                 if path.suffix in (".h", ".cpp"):
                     found += violations(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
         self.assertEqual(found, [])
+
+
+class Readers(unittest.TestCase):
+    def test_a_reader_without_a_fuzz_target_is_found(self):
+        sources = {"tributary/io/new.cpp": "auto text = read_text(path);", "tributary/io/old.cpp": "read_file(path);",
+                   "tributary/data/image/decode_new.cpp": "Picture decode_new(std::span<const uint8_t> bytes) {}",
+                   "tributary/io/writer.cpp": "write_file(path);"}
+        self.assertEqual(unfuzzed(sources, '#include "tributary/io/old.h"'),
+                         ["tributary/data/image/decode_new.cpp", "tributary/io/new.cpp"])
+
+    def test_every_reader_of_this_repository(self):
+        sources = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+                   for path in (ROOT / "tributary").rglob("*.cpp")}
+        targets = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "fuzz").rglob("*.cpp"))
+        self.assertEqual(unfuzzed(sources, targets), sorted(NOT_FUZZED),
+                         "give a new reader a target in fuzz/targets/ and its rows in tests/cli/every_reader_test.cpp")
 
 
 if __name__ == "__main__":

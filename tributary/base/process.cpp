@@ -70,13 +70,6 @@ void drain(Pipe& out, Pipe& err, pid_t child, Finished& finished) {
 
 constexpr const char* kParent = "TRIBUTARY_PARENT";  // process ID
 
-// Single-quoted for a shell.
-std::string in_quotes(const std::string& word) {
-  std::string text = "'";
-  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return text + "'";
-}
-
 }  // namespace
 
 Finished run_process(const std::vector<std::string>& command) {
@@ -119,13 +112,19 @@ void end_with_parent() {
   if (!ours) raise(SIGTERM);  // the parent had already ended
 }
 
+std::string shell_word(const std::string& word) {
+  if (!word.empty() && word.find_first_of(" \t\n\"'\\$&|;<>()*?[]{}!#~`") == std::string::npos) return word;
+  std::string text = "'";
+  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return text + "'";
+}
+
 std::string own_command() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::string line, word;
   while (std::getline(file, word, '\0')) {
-    const bool plain = !word.empty() && word.find_first_of(" \t\n\"'\\$&|;<>()*?[]#~`") == std::string::npos;
     if (line.empty()) word = std::filesystem::path(word).filename().string();
-    line += (line.empty() ? "" : " ") + (plain ? word : in_quotes(word));
+    line += (line.empty() ? "" : " ") + shell_word(word);
   }
   return line;
 }

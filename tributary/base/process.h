@@ -20,6 +20,9 @@ Finished run_process(const std::vector<std::string>& command);
 void announce_parent();
 void end_with_parent();
 
+// The word for a shell: in single quotes, unless it means nothing else there.
+std::string shell_word(const std::string& word);
+
 // The path of the running program, and its command line, quoted for a shell.
 std::string own_program();
 std::string own_command();

@@ -56,24 +56,6 @@ Arguments training_of(const TableTask& task, const StoredSource& source) {
   return joined(joined(own, task.train_flags), task.common_flags);
 }
 
-Arguments adaptation_of(const TableTask& task, const TableRow& row, const std::string& target, int64_t seed) {
-  const TableDomain& domain = domain_named(task, target);
-  Arguments own = {"adapt",
-                   "--target",
-                   domain.train,
-                   "--test",
-                   domain.test,
-                   "--seed",
-                   std::to_string(seed),
-                   "--run",
-                   run_folder(task, row, target, seed)};
-  if (!domain.settings.empty()) own = joined(own, {"--benchmark", domain.settings});
-  for (const TableDomain& source : task.domains)
-    if (source.name != target) own = joined(own, {"--source", source_of(task, source, seed).model});
-  if (row.oracle) own = joined(own, {"--oracle-labels", domain.train});
-  return joined(joined(joined(own, row.flags), task.adapt_flags), task.common_flags);
-}
-
 // Flags joined to one text, without those that set how long a job runs: they do not change the memory it takes.
 std::string lasting_flags(const Arguments& flags) {
   std::string text;
@@ -143,7 +125,7 @@ TableJob adaptation_job(const TableTask& task, const TableCall& call, const Tabl
   job.what = fmt::format("{} on {}, seed {}", row.title, target, seed);
   job.kind = adaptation_kind(task, row, domain_named(task, target));
   job.work = [&task, &call, &row, target, seed, &cell]() -> TableJob::Result {
-    const nlohmann::json summary = call(adaptation_of(task, row, target, seed));
+    const nlohmann::json summary = call(adaptation_arguments(task, row, target, seed));
     const nlohmann::json& accuracy = summary.at("accuracy");
     const auto index = static_cast<size_t>(seed);
     cell.last[index] = accuracy.at("last");
@@ -169,6 +151,24 @@ TableTask collecting(TableTask task) {
 }
 
 }  // namespace
+
+Arguments adaptation_arguments(const TableTask& task, const TableRow& row, const std::string& target, int64_t seed) {
+  const TableDomain& domain = domain_named(task, target);
+  Arguments own = {"adapt",
+                   "--target",
+                   domain.train,
+                   "--test",
+                   domain.test,
+                   "--seed",
+                   std::to_string(seed),
+                   "--run",
+                   run_folder(task, row, target, seed)};
+  if (!domain.settings.empty()) own = joined(own, {"--benchmark", domain.settings});
+  for (const TableDomain& source : task.domains)
+    if (source.name != target) own = joined(own, {"--source", source_of(task, source, seed).model});
+  if (row.oracle) own = joined(own, {"--oracle-labels", domain.train});
+  return joined(joined(joined(own, row.flags), task.adapt_flags), task.common_flags);
+}
 
 std::vector<StoredSource> sources_of(const TableTask& task) {
   std::vector<StoredSource> sources;

@@ -8,6 +8,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/base/toml.h"
 #include "tributary/methods/registry.h"
@@ -159,13 +160,14 @@ nlohmann::json collected(const ReportSubject& subject, const ReportOptions& opti
   nlohmann::json rounds = report_rounds(parts, read_metrics(subject.run + "/metrics.jsonl"));
   add_test_accuracies(rounds, summary);
   const std::vector<std::string> bound_notes = add_bound(rounds, parts, options.bound);
+  const std::string config_file = shell_word(subject.run + "/config.toml");
   nlohmann::json data = {{"schema", 1},
                          {"kind", "run"},
                          {"name", std::filesystem::path(subject.run).filename().string()},
                          {"method", method},
                          {"title", title_of(method)},
                          {"created", time_text()},
-                         {"command", fmt::format("tributary adapt --config {0}/config.toml --run NEW", subject.run)},
+                         {"command", fmt::format("tributary adapt --config {} --run NEW", config_file)},
                          {"finished", finished},
                          {"versions", versions(history.device)},
                          {"config", configuration(config)},
