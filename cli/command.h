@@ -48,6 +48,8 @@ std::unique_ptr<Command> make_inspect();
 std::unique_ptr<Command> make_data();
 std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_report();
+std::unique_ptr<Command> make_suggest();
+std::unique_ptr<Command> make_continue();
 // All of them, in the order of the help.
 std::vector<std::unique_ptr<Command>> make_commands();
 

@@ -1,12 +1,16 @@
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "tributary/artefacts/run_folder.h"
 #include "tributary/base/error.h"
 #include "tributary/base/json_text.h"
 #include "tributary/base/print.h"
 #include "tributary/base/text.h"
+#include "tributary/estimate/proportion.h"
 #include "tributary/eval/metrics.h"
+#include "tributary/run/audit.h"
 #include "tributary/terminal/table.h"
 #include "tributary/train/evaluate.h"
 
@@ -33,10 +37,17 @@ class Evaluate : public Command {
               "file")
         .metavar("DATA")
         .transient();
+    table_
+        .text(
+            "", "audit", &audit_,
+            "instead of --data: a labelled sample of tributary suggest --random, which measures the accuracy of a run "
+            "on its pictures, with a 95 % interval")
+        .metavar("FILE")
+        .transient();
     table_.text("", "rule", &rule_, "combination of several models: mean_prob, mean_logit or vote");
     data_.declare(table_);
     tributary::declare(table_, import_);
-    table_.help_group("Input and output", {"data", "rule", "root", "max_skipped", "config", "json"});
+    table_.help_group("Input and output", {"data", "audit", "rule", "root", "max_skipped", "config", "json"});
     table_.help_group("Imported weights", {"architecture", "size", "classes", "trust", "last_layer"});
     table_.help_group("Hardware", {"device", "threads"});
     table_.add_to(app);
@@ -46,6 +57,7 @@ class Evaluate : public Command {
 
   void run() override {
     common_.apply(table_);
+    if (!audit_.empty()) return audit();
     if (data_path_.empty()) input_error("name the labelled pictures with --data");
     const torch::Device device = common_.prepare();
     Ensemble ensemble = load_named_models(name(), models_, rule_, import_);
@@ -86,6 +98,43 @@ class Evaluate : public Command {
   }
 
  private:
+  // Needs the run's predictions only.
+  void audit() {
+    if (!data_path_.empty()) input_error("--audit and --data exclude each other: give one of them");
+    if (models_.size() != 1) input_error("--audit measures one run, and there are {}", models_.size());
+    const std::string& run = models_.front();
+    if (model_path(run) == run) input_error("{} is not a run folder; name a run folder with --audit", run);
+    std::vector<std::string> trained;
+    if (const std::string given = run + "/given_labels.csv"; std::filesystem::exists(given))
+      for (const LabelRow& row : read_label_file(given)) trained.push_back(row.picture);
+    const AuditResult result =
+        audit_of(read_label_file(audit_), audit_, stored_predictions(run + "/predictions.csv"), trained);
+    if (result.labelled == 0) input_error("the run trained on all labels of {}; draw a new audit sample", audit_);
+    const auto count = static_cast<double>(result.labelled);
+    const Interval interval = exact_interval(result.right, result.labelled);
+    const double share = static_cast<double>(result.right) / count;
+    if (common_.json) {
+      print(json_text({{"accuracy", 100 * share},
+                       {"low", 100 * interval.low},
+                       {"high", 100 * interval.high},
+                       {"right", result.right},
+                       {"labelled", result.labelled},
+                       {"drawn", result.drawn},
+                       {"trained", result.trained}},
+                      2) +
+            "\n");
+      return;
+    }
+    print(fmt::format(
+        "accuracy  {} %, with 95 % confidence between {} and {} %\n          {} of {} labelled pictures are "
+        "right{}\n",
+        percent(share), percent(interval.low), percent(interval.high), thousands(result.right),
+        thousands(result.labelled),
+        result.trained > 0
+            ? fmt::format("; {} more do not count, because the run trained on them", thousands(result.trained))
+            : ""));
+  }
+
   static void show(const nlohmann::json& result) {
     const auto figure = [](const nlohmann::json& value) {
       return value.is_null() ? std::string("-") : percent(value.get<double>() / 100);
@@ -104,7 +153,7 @@ class Evaluate : public Command {
   DataOptions data_;
   ImportOptions import_;
   std::vector<std::string> models_;
-  std::string data_path_, rule_;
+  std::string data_path_, rule_, audit_;
   OptionTable table_;
 };
 

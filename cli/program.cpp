@@ -178,8 +178,8 @@ namespace tributary::cli {
 
 std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands;
-  for (const auto make : {make_demo, make_train, make_adapt, make_predict, make_evaluate, make_distill, make_export,
-                          make_report, make_inspect, make_data, make_bench})
+  for (const auto make : {make_demo, make_train, make_adapt, make_predict, make_evaluate, make_suggest, make_continue,
+                          make_distill, make_export, make_report, make_inspect, make_data, make_bench})
     commands.push_back(make());
   return commands;
 }

@@ -88,14 +88,8 @@ class Report : public Command {
   static ImageSet target_pictures(const std::string& target, const std::vector<std::string>& names,
                                   const LoadOptions& load) {
     ImageSet images = load_images(target, load);
-    const auto is_of = [](const std::string& cell, const std::string& name) { return cell == csv_text(name); };
-    const auto [was, is] = std::mismatch(names.begin(), names.end(), images.names.begin(), images.names.end(), is_of);
-    if (was == names.end() && is == images.names.end()) return images;
-    input_error(
-        "{} no longer holds the pictures of the run ({} now, {} then), first {}; restore them or make the report "
-        "with --no-pictures",
-        target, thousands(images.size()), thousands(static_cast<int64_t>(names.size())),
-        was != names.end() ? *was : *is);
+    require_pictures_of_run(images, names, target, "restore them or make the report with --no-pictures");
+    return images;
   }
 
   LabelledImages load_labels(const LoadOptions& load, const std::vector<std::string>& classes) const {

@@ -10,8 +10,8 @@
 cmake_minimum_required(VERSION 3.25)
 
 set(MODULES choices format dom colours decode charts tables summary rounds losses bound classes confusion scatter
-            gallery points legend inspect map setup benchmark live main)
-set(STYLES base controls top charts tables confusion map gallery setup print)
+            gallery points legend inspect map setup benchmark labelling live main)
+set(STYLES base controls top charts tables confusion map gallery labelling setup print)
 
 # When included by CMakeLists.txt, only list the files for the build's dependencies.
 set(WEB_FILES ${CMAKE_CURRENT_LIST_FILE} ${CMAKE_CURRENT_LIST_DIR}/report.html)

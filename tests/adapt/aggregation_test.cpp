@@ -148,5 +148,47 @@ TEST(AggregationWithSampleWeights, ScalarLoopMatchesTensorOperations) {
   EXPECT_GT(test::distance(expected, optimise_weights(logits, start, options)), 1e-3);
 }
 
+TEST_P(WeightGradient, EqualsAutogradWithGivenLabels) {
+  AggregationOptions options;
+  std::tie(options.space, options.scale) = GetParam();
+  const Tensor logits = some_logits().to(torch::kFloat64);
+  const GivenLabels given{torch::tensor({3, 17, 20}), torch::tensor({0, 4, 2})};
+  const Tensor weights = torch::tensor({0.5, -0.2, 1.1}, torch::kFloat64).requires_grad_();
+  const Tensor p = combine(logits, weighted_mixture(weights, options.space, options.scale));
+  const Tensor right = p.index_select(0, given.index).gather(1, given.label.unsqueeze(1));
+  const Tensor loss = information_loss(p) - right.log().mean();
+  loss.backward();
+  const WeightLoss closed = weight_loss(logits, weights.detach(), options, {}, {}, given);
+  EXPECT_NEAR(closed.value.item<double>(), loss.item<double>(), 1e-12);
+  EXPECT_TENSOR_NEAR(closed.gradient, weights.grad(), 1e-10);
+}
+
+TEST(AggregationWithGivenLabels, ScalarLoopMatchesTensorOperations) {
+  AggregationOptions options;
+  options.steps = 50;
+  const Tensor logits = 2 * test::normals({3, 300, 5}, 11);
+  const GivenLabels given{torch::tensor({1, 299}), torch::tensor({0, 3})};
+  const Tensor start = initial_weights(3, options.start, Random(0));
+  Tensor expected = start.clone();
+  for (int64_t i = 0; i < options.steps; ++i)
+    expected = expected - options.rate * weight_loss(logits, expected, options, {}, {}, given).gradient;
+  EXPECT_TENSOR_NEAR(optimise_weights(logits, start, options, {}, {}, given), expected, 1e-4);
+  EXPECT_GT(test::distance(expected, optimise_weights(logits, start, options)), 1e-3);
+}
+
+// Both sources are certain and diverse, so that information cannot tell them apart; two labels can.
+TEST(AggregationWithGivenLabels, TrustTheSourceThatIsRight) {
+  Tensor logits = torch::zeros({2, 50, 5});
+  for (int64_t i = 0; i < 50; ++i) logits[0][i][i % 5] = logits[1][i][(i + 1) % 5] = 3;
+  AggregationOptions options;
+  options.steps = 200;
+  const Tensor start = initial_weights(2, options.start, Random(0));
+  const GivenLabels given{torch::tensor({0, 7}), torch::tensor({0, 2})};
+  const Tensor blind = optimise_weights(logits, start, options);
+  const Tensor told = optimise_weights(logits, start, options, {}, {}, given);
+  EXPECT_NEAR(blind[0].item<double>(), blind[1].item<double>(), 1e-4);
+  EXPECT_GT(told[0].item<double>(), 3 * told[1].abs().item<double>());
+}
+
 }  // namespace
 }  // namespace tributary

@@ -68,7 +68,9 @@ class Resume : public ::testing::TestWithParam<Case> {
         options.score_memory = 0.3;
         options.final_share = 0.9;
       }
-      return std::make_unique<SelectiveSelfTraining>(options);
+      GivenLabels given;
+      if (GetParam().options == "given labels") given = {torch::tensor({2, 7}), torch::tensor({3, 0})};
+      return std::make_unique<SelectiveSelfTraining>(options, given);
     }
     for (const MethodEntry& entry : registered_methods()) {
       if (entry.name != GetParam().method) continue;
@@ -144,7 +146,8 @@ TEST_P(ResumeReport, RepeatsAnInterruptedReport) {
 INSTANTIATE_TEST_SUITE_P(
     Methods, Resume,
     ::testing::Values(Case{"selective", "selective", ""}, Case{"selective_ingredients", "selective", "ingredients"},
-                      Case{"shot", "shot", ""}, Case{"bait", "bait", ""}, Case{"nrc", "nrc", ""},
+                      Case{"selective_given_labels", "selective", "given labels"}, Case{"shot", "shot", ""},
+                      Case{"bait", "bait", ""}, Case{"nrc", "nrc", ""},
                       Case{"aad", "aad", "[aad]\naad_neighbours = 3\naad_later_neighbours = 2\n"},
                       Case{"cowa", "cowa", "[cowa]\ncowa_warm_up = 0\n"},
                       Case{"cowa_soft_labels", "cowa", "[cowa]\ncowa_alpha = 0.0\ncowa_warm_up = 0\n"},

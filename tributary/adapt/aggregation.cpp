@@ -25,6 +25,18 @@ Tensor information_gradient(const Tensor& p, double marginal_epsilon, const Tens
   return weighted_rows((slope(p, kEntropyEpsilon) - of_marginal) / static_cast<double>(p.size(0)), sample_weights);
 }
 
+// The gradient of the mean cross-entropy of the given labels in the rows P [n, K], or in their logits: 0 in other rows.
+Tensor given_gradient(const Tensor& p, const GivenLabels& given, bool in_logits) {
+  const Tensor rows = p.index_select(0, given.index), label = given.label.unsqueeze(1);
+  const Tensor right = rows.gather(1, label).clamp_min(1e-30), none = torch::zeros_like(rows);
+  const Tensor slope = in_logits ? rows - none.scatter(1, label, 1) : none.scatter(1, label, -right.reciprocal());
+  return torch::zeros_like(p).index_copy(0, given.index, slope / static_cast<double>(given.index.size(0)));
+}
+
+Tensor given_cross_entropy(const Tensor& p, const GivenLabels& given) {
+  return -p.index_select(0, given.index).gather(1, given.label.unsqueeze(1)).clamp_min(1e-30).log().mean();
+}
+
 std::vector<float> as_vector(const Tensor& numbers) {
   if (!numbers.defined()) return {};
   const Tensor values = numbers.to(torch::kFloat32).cpu().contiguous();
@@ -36,6 +48,14 @@ std::vector<double> log_prior(const Tensor& prior) {
   if (!prior.defined()) return {};
   const Tensor logs = (prior.to(torch::kFloat64).cpu() + kEntropyEpsilon).log().contiguous();
   return {logs.data_ptr<double>(), logs.data_ptr<double>() + logs.numel()};
+}
+
+// For the loop over numbers: the logits [m, n, K] of the given samples as [g, m, K], and their labels.
+GivenSamples given_samples(const Tensor& logits, const GivenLabels& given) {
+  if (given.empty()) return {};
+  const Tensor label = given.label.contiguous();
+  return {as_vector(logits.index_select(1, given.index).transpose(0, 1)),
+          {label.data_ptr<int64_t>(), label.data_ptr<int64_t>() + label.numel()}};
 }
 
 }  // namespace
@@ -59,14 +79,15 @@ Mixture weighted_mixture(const Tensor& weights, MixtureSpace space, WeightScale 
 }
 
 WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
-                       const Tensor& prior, const Tensor& sample_weights) {
+                       const Tensor& prior, const Tensor& sample_weights, const GivenLabels& given) {
   const bool of_probabilities = options.space == MixtureSpace::kProbabilities;
   const Tensor parts = of_probabilities ? logits.softmax(-1) : logits;
   const Tensor p = combine(logits, weighted_mixture(weights, options.space, options.scale));
   Tensor back = information_gradient(p, options.marginal_epsilon, prior, sample_weights);
   if (!of_probabilities) back = p * (back - (back * p).sum(-1, true));  // through the softmax
-  Tensor gradient = at::tensordot(parts, back, {1, 2}, {0, 1});         // in the effective weights
-  if (of_probabilities || options.scale == WeightScale::kFixed) {       // through their normalisation
+  if (!given.empty()) back = back + given_gradient(p, given, !of_probabilities);
+  Tensor gradient = at::tensordot(parts, back, {1, 2}, {0, 1});    // in the effective weights
+  if (of_probabilities || options.scale == WeightScale::kFixed) {  // through their normalisation
     const double total = of_probabilities ? 1.0 : static_cast<double>(weights.size(0));
     const Tensor share = normalised_weights(weights);
     gradient = total * (gradient - (gradient * share).sum()) / (weights.abs().sum() + 1e-5);
@@ -76,11 +97,12 @@ WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const Aggreg
                      ? (entropy(p) * sample_weights).mean() - entropy(marginal, options.marginal_epsilon)
                      : information_loss(p, kEntropyEpsilon, options.marginal_epsilon);
   if (prior.defined()) value = value - (marginal * (prior + kEntropyEpsilon).log()).sum();
+  if (!given.empty()) value = value + given_cross_entropy(p, given);
   return {value, gradient * weights.sign()};
 }
 
 Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
-                        const Tensor& prior, const Tensor& sample_weights) {
+                        const Tensor& prior, const Tensor& sample_weights, const GivenLabels& given) {
   torch::NoGradGuard no_grad;
   if (!options.learn) return weights;
   const bool plain = options.space == MixtureSpace::kLogits && options.scale == WeightScale::kFree;
@@ -89,13 +111,13 @@ Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const Aggre
     std::vector<float> w = as_vector(weights);
     tributary::descend(by_class.data_ptr<float>(), by_class.size(1), by_class.size(2), w,
                        {options.steps, options.rate, kEntropyEpsilon, options.marginal_epsilon, log_prior(prior),
-                        as_vector(sample_weights)});
+                        as_vector(sample_weights), given_samples(logits, given)});
     return torch::tensor(w);
   }
   Tensor w = weights.to(logits.device()).clone();
   const auto descend = [&](int64_t steps) {
     for (int64_t i = 0; i < steps; ++i)
-      w.sub_(weight_loss(logits, w, options, prior, sample_weights).gradient, options.rate);
+      w.sub_(weight_loss(logits, w, options, prior, sample_weights, given).gradient, options.rate);
   };
   constexpr int64_t kEagerFirst = 3, kAtOnce = 40;
   if (!CudaGraph::possible(logits.device()) || options.steps < kEagerFirst + kAtOnce) {

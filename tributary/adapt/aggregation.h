@@ -6,6 +6,7 @@
 // simplex, and its minimum is a corner, one source alone (docs/method.md, Domain weights).
 #pragma once
 
+#include "tributary/adapt/given_labels.h"
 #include "tributary/base/random.h"
 #include "tributary/base/tensor.h"
 #include "tributary/model/mixture.h"
@@ -39,9 +40,10 @@ Mixture weighted_mixture(const Tensor& weights, MixtureSpace space, WeightScale 
 
 // Minimises IM(mixture) in w over all n rows by plain gradient descent from `weights`; returns the new weights. With a
 // class prior [K], the mixture's marginal should follow the prior instead of the uniform distribution
-// (`information_loss_with_prior`). With sample weights, float32 [n] of mean 1, means over rows are weighted.
+// (`information_loss_with_prior`). With sample weights, float32 [n] of mean 1, means over rows are weighted. With given
+// labels, the mean cross-entropy of the mixture on their rows is added to the loss.
 Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
-                        const Tensor& prior = {}, const Tensor& sample_weights = {});
+                        const Tensor& prior = {}, const Tensor& sample_weights = {}, const GivenLabels& given = {});
 
 // The loss that is minimised, and its gradient in w in closed form.
 struct WeightLoss {
@@ -49,6 +51,6 @@ struct WeightLoss {
   Tensor gradient;  // [m]
 };
 WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
-                       const Tensor& prior = {}, const Tensor& sample_weights = {});
+                       const Tensor& prior = {}, const Tensor& sample_weights = {}, const GivenLabels& given = {});
 
 }  // namespace tributary

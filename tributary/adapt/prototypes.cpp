@@ -76,13 +76,13 @@ Tensor prototype_posterior(const Tensor& features, const Tensor& prototypes, con
 }
 
 Tensor refined_posterior(const Tensor& features, const Tensor& label, const Tensor& probabilities,
-                         const PrototypeOptions& options) {
+                         const PrototypeOptions& options, const GivenLabels& given) {
   Tensor current = label;
   for (int64_t pass = 1;; ++pass) {
     const Tensor prototypes = class_prototypes(features, current, probabilities, options.empty);
     const Tensor posterior = prototype_posterior(features, prototypes, options);
     if (pass >= options.passes) return posterior;
-    current = at::where(label >= 0, posterior.argmax(-1), label);
+    current = with_given_labels(at::where(label >= 0, posterior.argmax(-1), label), given);
   }
 }
 

@@ -5,6 +5,7 @@
 // that are not float32 on the device are processed in blocks of rows (adapt/feature_rows.h).
 #pragma once
 
+#include "tributary/adapt/given_labels.h"
 #include "tributary/base/tensor.h"
 
 namespace tributary {
@@ -26,8 +27,9 @@ Tensor class_prototypes(const Tensor& features, const Tensor& label, const Tenso
 // q [n, K]: softmax over classes of the negative distance to the prototypes.
 Tensor prototype_posterior(const Tensor& features, const Tensor& prototypes, const PrototypeOptions& options);
 
-// The posterior of prototypes from `label`, refined in `passes` passes. `label` does not change.
+// The posterior of prototypes from `label`, refined in `passes` passes. `label` does not change, and given labels are
+// not refined.
 Tensor refined_posterior(const Tensor& features, const Tensor& label, const Tensor& probabilities,
-                         const PrototypeOptions& options);
+                         const PrototypeOptions& options, const GivenLabels& given = {});
 
 }  // namespace tributary

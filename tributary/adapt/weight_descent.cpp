@@ -117,6 +117,27 @@ TRIBUTARY_CLONES void weighted_second_sweep(const Block& block, const float* slo
   second_sweep_of<true>(block, slope, gradient);
 }
 
+// Adds to `gradient` the gradient of the mean cross-entropy of the given labels, times `factor`: sum_k (p_k - y_k)
+// z_jk.
+void add_given(const GivenSamples& given, int64_t classes, const std::vector<float>& size, double factor,
+               std::vector<double>& gradient) {
+  std::vector<double> p(static_cast<size_t>(classes));
+  const size_t width = p.size(), samples = given.label.size();
+  for (size_t i = 0; i < samples; ++i) {
+    const float* const z = given.logits.data() + i * size.size() * width;
+    std::fill(p.begin(), p.end(), 0);
+    for (size_t j = 0; j < size.size(); ++j)
+      for (size_t k = 0; k < width; ++k) p[k] += static_cast<double>(size[j]) * z[j * width + k];
+    const double top = *std::max_element(p.begin(), p.end());
+    double total = 0;
+    for (double& value : p) total += value = std::exp(value - top);
+    for (double& value : p) value /= total;
+    p[static_cast<size_t>(given.label[i])] -= 1;
+    for (size_t j = 0; j < size.size(); ++j)
+      for (size_t k = 0; k < width; ++k) gradient[j] += factor / static_cast<double>(samples) * p[k] * z[j * width + k];
+  }
+}
+
 }  // namespace
 
 void descend(const float* logits, int64_t classes, int64_t samples, std::vector<float>& weights,
@@ -153,6 +174,7 @@ void descend(const float* logits, int64_t classes, int64_t samples, std::vector<
     for (size_t k = 0; k < options.log_prior.size(); ++k) marginal_slope[k] += static_cast<float>(options.log_prior[k]);
     for (int64_t b = 0; b < blocks; ++b)
       (weighted ? weighted_second_sweep : second_sweep)(block_at(b), marginal_slope.data(), gradient.data());
+    if (!options.given.label.empty()) add_given(options.given, classes, size, total, gradient);
     for (size_t j = 0; j < weights.size(); ++j) {
       const double sign = weights[j] > 0 ? 1 : weights[j] < 0 ? -1 : 0;
       weights[j] -= static_cast<float>(options.rate * sign * gradient[j] / total);

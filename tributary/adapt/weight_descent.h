@@ -10,12 +10,19 @@
 
 namespace tributary {
 
+// Samples whose labels are given.
+struct GivenSamples {
+  std::vector<float> logits = {};   // [g, m, K]
+  std::vector<int64_t> label = {};  // [g]
+};
+
 struct WeightDescent {
   int64_t steps = 0;
   double rate = 0;
   double entropy_epsilon = 0, marginal_epsilon = 0;  // both positive
   std::vector<double> log_prior = {};                // per class; empty for the uniform prior
   std::vector<float> sample_weight = {};             // per sample, with mean 1; empty: 1 each
+  GivenSamples given = {};                           // whose mean cross-entropy is added to the loss
 };
 
 // Minimises IM(softmax_k(sum_j |w_j| z_jk)), relative to the class prior, in w (Eq. 6 in logits). `logits` are [m, K,

@@ -4,6 +4,7 @@
 //   metrics.jsonl      one object per round
 //   model.safetensors  the adapted mixture
 //   predictions.csv    predictions for the target pictures
+//   given_labels.csv   labels that the user gave to train on, if any
 //   summary.json       metrics of the last round
 //   history/           data of every round for the report
 //   report.html        the report

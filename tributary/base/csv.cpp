@@ -23,4 +23,31 @@ std::string csv_field(std::string_view text) {
   return quoted + '"';
 }
 
+std::string without_formula_mark(std::string cell) {
+  if (cell.size() > 1 && cell[0] == '\'' && csv_field(cell.substr(1)) == csv_field(cell)) cell.erase(0, 1);
+  return cell;
+}
+
+std::vector<std::string> take_csv_row(std::string_view& text) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
+      fields.back() += text[++i];
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && c == ',') {
+      fields.emplace_back();
+    } else if (!quoted && c == '\n') {
+      text.remove_prefix(i + 1);
+      return fields;
+    } else {
+      fields.back() += c;
+    }
+  }
+  text = {};
+  return {};
+}
+
 }  // namespace tributary

@@ -22,6 +22,8 @@ enum class Purpose : uint64_t {
   kWeights = 7,
   kAdversary = 8,
   kDigits = 9,
+  kLabelQuery = 10,
+  kAudit = 11,
 };
 
 class Random {

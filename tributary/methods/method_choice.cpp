@@ -90,4 +90,13 @@ void MethodChoice::require_oracle() const {
   input_error("--oracle-labels belongs to --method {}; {} has no oracle", names, name_);
 }
 
+void MethodChoice::require_labels() const {
+  if (entry().make_with_labels) return;
+  std::vector<std::string> names;
+  for (const MethodEntry& other : methods_)
+    if (other.make_with_labels) names.push_back(other.name);
+  input_error("--labels has no effect with --method {}; only {} use{} it", name_, fmt::join(names, ", "),
+              names.size() == 1 ? "s" : "");
+}
+
 }  // namespace tributary

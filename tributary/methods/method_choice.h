@@ -27,6 +27,8 @@ class MethodChoice {
   std::unique_ptr<Method> make() const { return entry().make(common()); }
   // InputError if the method has no oracle.
   void require_oracle() const;
+  // InputError if the method cannot train on labels that the user gives.
+  void require_labels() const;
 
  private:
   std::string names() const;

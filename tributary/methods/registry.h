@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tributary/adapt/given_labels.h"
 #include "tributary/methods/keep_rule.h"
 #include "tributary/methods/learner.h"
 #include "tributary/methods/method_options.h"
@@ -26,6 +27,9 @@ struct OracleEntry {
   std::string row;    // in tables of results
   std::function<std::unique_ptr<Method>(const MethodOptions&, const Labels&)> make;
 };
+
+// Makes a method that trains on labels that the user gave for some of the pictures.
+using MakeWithLabels = std::function<std::unique_ptr<Method>(const MethodOptions&, const GivenLabels&)>;
 
 struct MethodEntry {
   std::string name;     // on the command line
@@ -49,6 +53,7 @@ struct MethodEntry {
   // Resolves the method's own options after all values were applied. May be empty.
   std::function<void()> resolve = {};
   std::optional<OracleEntry> oracle = {};
+  MakeWithLabels make_with_labels = {};  // may be empty
   // The keep rule of the resolved options, where the user leaves it to the method. Empty: KeepRule::kLast.
   std::function<KeepRule()> default_keep = {};
 };

@@ -1,32 +1,19 @@
 // "gallery" of the report: thumbnails of the most and least confident and the changed pictures.
 #include <algorithm>
-#include <cmath>
 
-#include "tributary/base/base64.h"
-#include "tributary/data/image/encode_png.h"
-#include "tributary/data/image/resize.h"
 #include "tributary/report/report_data.h"
+#include "tributary/report/thumbnail.h"
 
 namespace tributary {
 namespace {
 
-constexpr int kThumb = 96;  // longer side in pixels
-
-std::string thumb_of(const ImageSet& pictures, int64_t index) {
-  Picture picture{pictures.height, pictures.width, std::vector<uint8_t>(static_cast<size_t>(pictures.picture_bytes()))};
-  copy_pictures(pictures, std::span(&index, 1), picture.rgb.data());
-  const double scale = static_cast<double>(kThumb) / std::max(picture.height, picture.width);
-  if (scale < 1)
-    picture = resize_bilinear(picture, std::max(1, static_cast<int>(std::lround(picture.height * scale))),
-                              std::max(1, static_cast<int>(std::lround(picture.width * scale))));
-  return "data:image/png;base64," + base64(encode_png(picture.rgb, picture.height, picture.width));
-}
+constexpr int kSide = 96;
 
 nlohmann::json entry_of(const ReportParts& parts, const ImageSet& pictures, int64_t index) {
   const RoundHistory& last = *parts.result;
   nlohmann::json entry = {{"path", pictures.names[static_cast<size_t>(index)]},
                           {"index", index},
-                          {"thumb", thumb_of(pictures, index)},
+                          {"thumb", thumbnail(pictures, index, kSide)},
                           {"prediction", last.label[index].item<int64_t>()},
                           {"confidence", last.confidence[index].item<double>()},
                           {"before", parts.history.rounds.front().label[index].item<int64_t>()},

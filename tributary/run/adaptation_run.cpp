@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
@@ -134,6 +136,7 @@ void AdaptationRun::load_data(const Ensemble& sources) {
                                 options_.oracle_labels)
                        .labels;
   }
+  if (!options_.labels.empty()) load_given(sources);
   if (options_.test_array.is_given())
     data_.test = load_labelled_array(options_.test_array, options_.test_labels, load, sources.classes());
   else if (!options_.test.empty())
@@ -143,7 +146,35 @@ void AdaptationRun::load_data(const Ensemble& sources) {
                 pictures == 1 ? "" : "s");
 }
 
+void AdaptationRun::load_given(const Ensemble& sources) {
+  const std::vector<LabelRow> rows = read_label_file(options_.labels);
+  const auto audit =
+      std::find_if(rows.begin(), rows.end(), [](const LabelRow& row) { return row.random_seed.has_value(); });
+  if (audit != rows.end())
+    input_error(
+        "{} is an audit sample, which measures accuracy only if it is not trained on; give it to tributary evaluate "
+        "--audit, or label the pictures of tributary suggest --count",
+        options_.labels);
+  data_.given = match_rows(rows, options_.labels, data_.target.names, sources.classes());
+  if (data_.given.picture.empty()) input_error("{} has no label; fill in the column label", options_.labels);
+}
+
+void AdaptationRun::save_given(const std::string& path, const std::vector<std::string>& classes) const {
+  std::vector<LabelRow> rows;
+  for (size_t i = 0; i < data_.given.picture.size(); ++i)
+    rows.push_back({data_.target.names[static_cast<size_t>(data_.given.picture[i])],
+                    classes[static_cast<size_t>(data_.given.label[i])], std::nullopt, 0});
+  write_file_atomically(path, label_file_text(rows));
+}
+
 std::unique_ptr<Method> AdaptationRun::make_method() const {
+  if (!data_.given.picture.empty()) {
+    const Tensor picture = torch::tensor(data_.given.picture, torch::kInt64);
+    const Tensor order = picture.argsort();
+    return options_.method.make_with_labels(
+        options_.method_options,
+        {picture.index_select(0, order), torch::tensor(data_.given.label, torch::kInt64).index_select(0, order)});
+  }
   return data_.oracle ? options_.method.oracle->make(options_.method_options, *data_.oracle)
                       : options_.method.make(options_.method_options);
 }
@@ -212,6 +243,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
       kept.is_last() ? predicted_labels(record.last().probabilities, record.last().logits) : kept.result().predictions;
   write_file_atomically(folder.file("predictions.csv"),
                         predictions_text(data_.target, data_.skipped, ensemble, predictions, PredictionFormat::kCsv));
+  if (!data_.given.picture.empty()) save_given(folder.file("given_labels.csv"), ensemble.classes());
   nlohmann::json summary = summary_of(record);
   if (!kept.is_last()) record.replace_result(summary, kept.result());
   if (const nlohmann::json decision = kept.to_json(); !decision.is_null()) summary["kept"] = decision;
@@ -242,10 +274,12 @@ int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpo
                               const ObserverState& state) const {
   const int64_t pictures = data_.target.size();
   const std::string digest = fmt::format("{:016x}", data_.target.digest);
-  checkpointer.on_save([&state, pictures, digest, &folder](Checkpoint& checkpoint) {
+  const nlohmann::json given = {data_.given.picture, data_.given.label};
+  checkpointer.on_save([&state, pictures, digest, given, &folder](Checkpoint& checkpoint) {
     folder.require_there();  // saving would create it again, without its other files
     checkpoint.facts()["target_pictures"] = pictures;
     checkpoint.facts()["target_digest"] = digest;
+    checkpoint.facts()["given_labels"] = given;
     state.add_to(checkpoint);
   });
   const Checkpoint* const latest = checkpointer.resume_point();
@@ -258,6 +292,9 @@ int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpo
         "the names or sizes of the pictures of {} have changed since the run was interrupted; start over with "
         "--restart",
         options_.target);
+  if (latest->facts().value("given_labels", nlohmann::json()) != given)
+    input_error("the labels of {} have changed since the run was interrupted; start over with --restart",
+                options_.labels);
   constexpr int64_t kMostRounds = 1'000'000;
   const int64_t round = latest->integer("round", 1, kMostRounds);
   try {
@@ -278,6 +315,7 @@ nlohmann::json AdaptationRun::summary_of(const RunRecord& record) const {
       {"skipped", data_.skipped.size()},
       {"model", run + "/model.safetensors"},
       {"predictions", run + "/predictions.csv"}};
+  if (!data_.given.picture.empty()) summary["given_labels"] = data_.given.picture.size();
   record.add_to(summary);
   for (size_t j = 0; j < options_.sources.size(); ++j)
     summary["sources"][j]["file"] = parse_source(options_.sources[j], options_.import).path;

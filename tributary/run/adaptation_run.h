@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tributary/artefacts/run_folder.h"
+#include "tributary/data/label_file.h"
 #include "tributary/data/load.h"
 #include "tributary/methods/registry.h"
 #include "tributary/model_io/import_weights.h"
@@ -30,6 +31,7 @@ struct AdaptationRunOptions {
   std::string test;                  // labelled pictures to report the accuracy on; may be empty
   PictureArray test_array;           // the same in memory; `test` is then its name
   std::vector<int64_t> test_labels;  // of `test_array`
+  std::string labels;                // of some target pictures, to train on (data/label_file.h); may be empty
   std::string oracle_labels;  // labels of the target pictures (match_labels.h), for the method's oracle; may be empty
   MethodEntry method;
   MethodOptions method_options;
@@ -63,12 +65,16 @@ class AdaptationRun {
     ImageSet target;
     std::vector<SkippedPicture> skipped;  // pictures of the target
     std::optional<Labels> oracle;
+    MatchedRows given;
     std::optional<LabelledImages> test;
   };
   class ObserverState;
 
   Ensemble load_unadapted() const;
   void load_data(const Ensemble& sources);
+  void load_given(const Ensemble& sources);
+  // Writes the given labels, so that nobody measures accuracy on them.
+  void save_given(const std::string& path, const std::vector<std::string>& classes) const;
   LabelledImages load_labels(const std::string& path, const LoadOptions& options, const Ensemble& sources) const;
   std::unique_ptr<Method> make_method() const;
   KeepRule keep_rule() const;

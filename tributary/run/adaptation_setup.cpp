@@ -27,6 +27,11 @@ AdaptationSetup::AdaptationSetup() {
       .text("", "oracle_labels", &options.oracle_labels,
             "labels of the target pictures, for the oracle: it trains on the samples whose pseudo-label is right")
       .metavar("DATA");
+  table
+      .text("", "labels", &options.labels,
+            "labels of some target pictures to train on: a CSV file with the columns picture and label, as tributary "
+            "suggest writes it")
+      .metavar("FILE");
   choice.declare(table);
   declare_keep(table, options.keep);
   tributary::declare(table, options.outputs);
@@ -40,6 +45,9 @@ void AdaptationSetup::resolve() {
   common.read_config(table);
   choice.resolve();
   if (!options.oracle_labels.empty()) choice.require_oracle();
+  if (!options.labels.empty()) choice.require_labels();
+  if (!options.labels.empty() && !options.oracle_labels.empty())
+    input_error("--labels and --oracle-labels exclude each other: the oracle knows every label");
 }
 
 AdaptationRun AdaptationSetup::prepare(RunListener& listener) {

@@ -2,40 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/csv.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/json_text.h"
+#include "tributary/base/text.h"
 
 namespace tributary {
 namespace {
 
 using nlohmann::json;
-
-// Removes one row from the start of `text`, which ends in a line break.
-std::vector<std::string> take_csv_row(std::string_view& text) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted && c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
-      fields.back() += text[++i];
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (!quoted && c == ',') {
-      fields.emplace_back();
-    } else if (!quoted && c == '\n') {
-      text.remove_prefix(i + 1);
-      return fields;
-    } else {
-      fields.back() += c;
-    }
-  }
-  text = {};
-  return {};
-}
 
 std::string json_line(const json& object) {
   return json_text(object) + "\n";
@@ -108,21 +87,36 @@ std::string predictions_text(const ImageSet& images, const std::vector<SkippedPi
   return text;
 }
 
-std::vector<std::string> predicted_pictures(const std::string& csv_path) {
+std::vector<StoredPrediction> stored_predictions(const std::string& csv_path) {
   const std::string text = read_text(csv_path);
   std::string_view rest = text;
   const std::vector<std::string> titles = take_csv_row(rest);
-  if (titles.size() < 5 || titles.front() != "path" || titles.back() != "error")
+  if (titles.size() < 5 || titles.front() != "path" || titles[1] != "class" || titles.back() != "error")
     input_error("{} is not the list of predictions that adapt writes; repeat the run", csv_path);
-  std::vector<std::string> names;
+  std::vector<StoredPrediction> predictions;
   while (!rest.empty()) {
     std::vector<std::string> row = take_csv_row(rest);
     if (row.size() != titles.size()) input_error("{} is damaged; repeat the run", csv_path);
-    std::string& name = row.front();
-    if (name.size() > 1 && name[0] == '\'' && csv_field(name.substr(1)) == name) name.erase(0, 1);  // see csv_field
-    if (row.back().empty()) names.push_back(std::move(name));
+    if (row.back().empty())
+      predictions.push_back({without_formula_mark(std::move(row[0])), without_formula_mark(std::move(row[1]))});
   }
+  return predictions;
+}
+
+std::vector<std::string> predicted_pictures(const std::string& csv_path) {
+  std::vector<std::string> names;
+  for (StoredPrediction& prediction : stored_predictions(csv_path)) names.push_back(std::move(prediction.picture));
   return names;
+}
+
+void require_pictures_of_run(const ImageSet& images, const std::vector<std::string>& names, const std::string& path,
+                             const std::string& advice) {
+  const auto is_of = [](const std::string& cell, const std::string& name) { return cell == csv_text(name); };
+  const auto [was, is] = std::mismatch(names.begin(), names.end(), images.names.begin(), images.names.end(), is_of);
+  if (was == names.end() && is == images.names.end()) return;
+  input_error("{} no longer holds the pictures of the run ({} now, {} then), first {}; {}", path,
+              thousands(images.size()), thousands(static_cast<int64_t>(names.size())), was != names.end() ? *was : *is,
+              advice);
 }
 
 }  // namespace tributary

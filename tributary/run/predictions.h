@@ -30,8 +30,19 @@ std::string predictions_text(const ImageSet& images, const std::vector<SkippedPi
 std::string predictions_text(const ImageSet& images, const std::vector<SkippedPicture>& skipped,
                              const Ensemble& ensemble, const PredictedLabels& predictions, PredictionFormat format);
 
-// The pictures with a prediction in a file of predictions_text (kCsv), in its order. Throws an InputError if the file
-// is damaged.
+// A prediction in a file of predictions_text (kCsv).
+struct StoredPrediction {
+  std::string picture, label;
+};
+
+// The predictions in such a file, in its order, without skipped pictures. Throws an InputError if the file is damaged.
+std::vector<StoredPrediction> stored_predictions(const std::string& csv_path);
+// Their pictures.
 std::vector<std::string> predicted_pictures(const std::string& csv_path);
+
+// Throws an InputError unless `images`, of the target `path`, have the names of the run's predictions; `advice` ends
+// the sentence.
+void require_pictures_of_run(const ImageSet& images, const std::vector<std::string>& names, const std::string& path,
+                             const std::string& advice);
 
 }  // namespace tributary

@@ -19,7 +19,7 @@ const GROUPS = [
 
 /**
  * The thumbnail. Shows data: addresses only, whatever the data says.
- * @param {Picture} picture
+ * @param {{thumb: string}} picture
  */
 export function thumbnail(picture) {
   if (!/^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+$/.test(picture.thumb))

@@ -9,6 +9,7 @@ import {confusionSection} from './confusion.js';
 import {absent, element, visibleText} from './dom.js';
 import {gallerySection} from './gallery.js';
 import {liveBanner, restorePosition} from './live.js';
+import {labellingHeader, labellingSection} from './labelling.js';
 import {lossesSection} from './losses.js';
 import {mapSection} from './map.js';
 import {predictionsSection, selectionSection, weightsSection} from './rounds.js';
@@ -17,6 +18,7 @@ import {runHeader} from './summary.js';
 
 /** @typedef {import('./schema.js').Run} Run */
 /** @typedef {import('./schema.js').Benchmark} Benchmark */
+/** @typedef {import('./schema.js').Labelling} Labelling */
 
 const RUN_SECTIONS = [
   weightsSection,
@@ -36,11 +38,11 @@ showPage();
 function showPage() {
   askTheme(chosen('theme', ''));
   const page = /** @type {HTMLElement} */ (document.getElementById('page'));
-  /** @type {Run | Benchmark} */
+  /** @type {Run | Benchmark | Labelling} */
   let data;
   try {
     data = JSON.parse(document.getElementById('data')?.textContent ?? '');
-    if (data.schema !== 1 || !['run', 'table'].includes(data.kind))
+    if (data.schema !== 1 || !['run', 'table', 'labels'].includes(data.kind))
       throw new Error(`schema ${data.schema}, kind ${data.kind}`);
   } catch (error) {
     page.append(
@@ -56,8 +58,9 @@ function showPage() {
     );
     return;
   }
-  const live = data.finished === false;
-  const [header, sections] = data.kind === 'run' ? runPage(data) : benchmarkPage(data);
+  const live = 'finished' in data && data.finished === false;
+  const [header, sections] =
+    data.kind === 'run' ? runPage(data) : data.kind === 'table' ? benchmarkPage(data) : labellingPage(data);
   document.title = `${visibleText(data.name)} · Tributary`;
   page.append(
     topBar(data.name, sections),
@@ -85,6 +88,14 @@ function benchmarkPage(benchmark) {
 }
 
 /**
+ * @param {Labelling} task
+ * @returns {[HTMLElement, HTMLElement[]]}
+ */
+function labellingPage(task) {
+  return [labellingHeader(task), [labellingSection(task)]];
+}
+
+/**
  * Builds a section; if that fails, returns a message instead, so that the other sections still appear.
  * @param {() => HTMLElement} make
  */
@@ -101,7 +112,7 @@ function guarded(make) {
   }
 }
 
-/** @param {Run | Benchmark} data */
+/** @param {Run | Benchmark | Labelling} data */
 function liveSentence(data) {
   if (data.kind !== 'run' || data.rounds.length === 0) return 'The run is in progress.';
   return `The run is in progress: round ${data.rounds[data.rounds.length - 1].round} is the last finished round.`;
@@ -157,7 +168,7 @@ function themeButton() {
   return button;
 }
 
-/** @param {Run | Benchmark} data */
+/** @param {Run | Benchmark | Labelling} data */
 function footer(data) {
   const version = data.versions.find(([name]) => name === 'tributary')?.[1];
   return element(

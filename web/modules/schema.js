@@ -151,6 +151,21 @@
  */
 
 /**
+ * Pictures to label.
+ * @typedef {object} Labelling
+ * @property {1} schema
+ * @property {'labels'} kind
+ * @property {string} name  name of the target
+ * @property {string} file  that the page saves
+ * @property {string} created
+ * @property {[string, string][]} versions
+ * @property {boolean} audit  a random sample; the page shows no predictions
+ * @property {string[]} classes
+ * @property {string[]} class_cells  the classes as cells of the file
+ * @property {{path: string, thumb: string, label: string, guess?: string, cells: [string, string]}[]} pictures
+ */
+
+/**
  * @typedef {object} BenchmarkTable
  * @property {string} title
  * @property {{method: string, cells: (BenchmarkCell | null)[]}[]} rows

@@ -34,19 +34,23 @@ Tensor weights_of(const Selection& selection, const Tensor& score) {
 
 class Adaptation {
  public:
-  Adaptation(Ensemble& ensemble, const ImageSet& target, const SelectiveOptions& options, Observer& observer,
-             Checkpointer& checkpointer)
+  Adaptation(Ensemble& ensemble, const ImageSet& target, const SelectiveOptions& options, const GivenLabels& given,
+             Observer& observer, Checkpointer& checkpointer)
       : ensemble_(ensemble),
         options_(options),
         observer_(observer),
         checkpointer_(checkpointer),
         images_(target, ensemble.sources.front().device()),
-        task_(ensemble, images_, options_),
+        given_(given.on(images_.device())),
+        task_(ensemble, images_, options_, weights_samples()),
         loop_(task_, images_, task_.loop_options()) {
     if (target.size() < 2)
       input_error("the target set has {} picture{}; adaptation needs at least 2", target.size(),
                   target.size() == 1 ? "" : "s");
   }
+
+  // The given labels, on the device.
+  const GivenLabels& given() const { return given_; }
 
   // `select(state, initial, round)` chooses what a round trains on.
   template <typename Select>
@@ -58,7 +62,7 @@ class Adaptation {
       restore(*from);
       state = finish_round();
     } else {
-      state = first_state(ensemble_, images_, options_);
+      state = first_state(ensemble_, images_, options_, given_);
       event_.initial_confident =
           initial_count(std::get<0>(state.score.max(-1)), options_.lambda_alpha, options_.threshold);
       event_.phases = state.seconds;
@@ -76,6 +80,8 @@ class Adaptation {
       selection_ = select(state, event_.initial_confident, event_.round);
       memory_ = memory_of(state, ensemble_, options_);
       if (options_.sample_weights) sample_weight_ = weights_of(selection_, state.score);
+      if (!given_.empty())
+        sample_weight_ = given_sample_weights(images_.size(), given_, options_.given_weight, sample_weight_);
       state = {};  // free the previous round's features before computing new ones
       event_.pictures = 0;
       begin_round();
@@ -84,6 +90,9 @@ class Adaptation {
   }
 
  private:
+  // Whether samples differ in the weight of their cross-entropy.
+  bool weights_samples() const { return options_.sample_weights || !given_.empty(); }
+
   void begin_round() {
     task_.begin_round(selection_, sample_weight_, memory_.prior, event_.round);
     loop_.start(task_.batches().steps());
@@ -97,7 +106,7 @@ class Adaptation {
     return checkpointer_.interruptible([this] { return checkpoint(); },
                                        [&] {
                                          TargetState state =
-                                             next_state(ensemble_, images_, selection_, memory_, options_);
+                                             next_state(ensemble_, images_, selection_, memory_, options_, given_);
                                          event_.phases = state.seconds;
                                          event_.phases.training = training;
                                          event_.phases.waiting += loop_.waited();
@@ -170,7 +179,7 @@ class Adaptation {
       memory_.prediction = here("prediction");
       require_integers(memory_.prediction, {n}, 0, classes, "prediction");
     }
-    if (options_.sample_weights) {
+    if (weights_samples()) {
       sample_weight_ = here("sample_weight");
       require_numbers(sample_weight_, {n}, "sample_weight");
     }
@@ -199,13 +208,14 @@ class Adaptation {
   Observer& observer_;
   Checkpointer& checkpointer_;
   DeviceImages images_;
+  GivenLabels given_;
   SelectiveTask task_;
   TrainingLoop loop_;
   RoundEvent event_;
   Stopwatch watch_;  // of the round
   // What the round trains on, and what it has from the round before.
   Selection selection_;
-  Tensor sample_weight_;  // float [n]; undefined without `sample_weights`
+  Tensor sample_weight_;  // float [n]; undefined if all are 1
   RoundMemory memory_;
 };
 
@@ -213,10 +223,10 @@ class Adaptation {
 
 void SelectiveSelfTraining::adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer,
                                   Checkpointer& checkpointer) {
-  Adaptation(ensemble, target, options_, observer, checkpointer)
-      .run([&](const TargetState& state, int64_t initial, int64_t round) {
-        return select_for_round(state, initial, round, options_);
-      });
+  Adaptation adaptation(ensemble, target, options_, given_, observer, checkpointer);
+  adaptation.run([&](const TargetState& state, int64_t initial, int64_t round) {
+    return select_for_round(state, initial, round, options_, adaptation.given());
+  });
 }
 
 void adapt_with_oracle(Ensemble& ensemble, const ImageSet& target, const Labels& oracle,
@@ -224,10 +234,11 @@ void adapt_with_oracle(Ensemble& ensemble, const ImageSet& target, const Labels&
   if (static_cast<int64_t>(oracle.values.size()) != target.size())
     input_error("the oracle has {} labels for {} target pictures", oracle.values.size(), target.size());
   const Tensor truth = torch::tensor(oracle.values, torch::kInt64).to(ensemble.sources.front().device());
-  Adaptation(ensemble, target, options, observer, checkpointer).run([&](const TargetState& state, int64_t, int64_t) {
-    Selection selection = select_with_oracle(state.score, truth);
-    return selection.confident.size(0) >= 2 ? selection : select_confident(state.score, 2);
-  });
+  Adaptation(ensemble, target, options, /*given=*/{}, observer, checkpointer)
+      .run([&](const TargetState& state, int64_t, int64_t) {
+        Selection selection = select_with_oracle(state.score, truth);
+        return selection.confident.size(0) >= 2 ? selection : select_confident(state.score, 2);
+      });
 }
 
 }  // namespace tributary

@@ -5,6 +5,7 @@
 // joint feature space. The confident part grows until it covers the target set.
 #pragma once
 
+#include "tributary/adapt/given_labels.h"
 #include "tributary/methods/method.h"
 #include "tributary/methods/selective/selective_options.h"
 
@@ -12,13 +13,16 @@ namespace tributary {
 
 class SelectiveSelfTraining : public Method {
  public:
-  explicit SelectiveSelfTraining(SelectiveOptions options) : options_(std::move(options)) {}
+  // With the labels of some target samples, if the user gave them.
+  explicit SelectiveSelfTraining(SelectiveOptions options, GivenLabels given = {})
+      : options_(std::move(options)), given_(std::move(given)) {}
   SupportedSharding supported_sharding() const override { return SupportedSharding::kEither; }
   using Method::adapt;
   void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Checkpointer& checkpointer) override;
 
  private:
   SelectiveOptions options_;
+  GivenLabels given_;
 };
 
 // The same with the selective oracle (Definition 1) instead of the confidence query: it knows the true labels, and

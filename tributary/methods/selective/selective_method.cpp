@@ -44,6 +44,9 @@ MethodEntry selective_method() {
         return std::make_unique<SelectiveSelfTraining>(with_common(*options, common));
       },
   };
+  entry.make_with_labels = [options](const MethodOptions& common, const GivenLabels& given) {
+    return std::make_unique<SelectiveSelfTraining>(with_common(*options, common), given);
+  };
   entry.row = "Ours";
   entry.is_own = true;
   entry.length_options = {"rounds", "inner_epochs"};

@@ -118,6 +118,8 @@ void declare_ingredients(OptionTable& table, SelectiveOptions& options) {
   table.integer(section, "neighbours", &options.neighbours, 0, 1000,
                 "nearest neighbours whose scores are averaged into that of a sample; 0 for none");
   table.number(section, "neighbour_share", &options.neighbour_share, 0, 1, "share of the neighbours in that average");
+  table.number(section, "given_weight", &options.given_weight, 0, 1000,
+               "weight of a label of --labels in the cross-entropy, in pseudo-labels");
 }
 
 void declare_alignment(OptionTable& table, AlignmentOptions& options) {

@@ -62,6 +62,7 @@ struct SelectiveOptions : MethodOptions {
   double final_share = 1;               // of the target set that is confident in the last round
   bool sample_weights = false;          // weight the cross-entropy of a sample by its score
   double score_memory = 0;              // share of earlier rounds in the score
+  double given_weight = 5;              // of a label that the user gave, in pseudo-labels
   int64_t neighbours = 0;               // whose scores are averaged into that of a sample
   double neighbour_share = 0.5;         // share of the neighbours in that average
   AggregationOptions aggregation;

@@ -14,12 +14,13 @@ enum Batch : size_t { kConfident, kUnconfident };  // the second may be missing
 
 }  // namespace
 
-SelectiveTask::SelectiveTask(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options)
+SelectiveTask::SelectiveTask(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options,
+                             bool weights_samples)
     : ensemble_(ensemble),
       options_(options),
       step_(ensemble, options),
       label_(torch::zeros({images.size()}, at::device(images.device()).dtype(torch::kInt64))) {
-  if (options.sample_weights)
+  if (weights_samples)
     sample_weight_ = torch::ones({images.size()}, at::device(images.device()).dtype(torch::kFloat32));
 }
 

@@ -20,8 +20,10 @@ struct StepRandom {
 
 class SelectiveTask : public TrainingTask {
  public:
-  // All three must outlive it.
-  SelectiveTask(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options);
+  // All of the first three must outlive it. `weights_samples`: samples have weights in the cross-entropy.
+  SelectiveTask(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options, bool weights_samples);
+  SelectiveTask(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options)
+      : SelectiveTask(ensemble, images, options, options.sample_weights) {}
   SelectiveTask(const SelectiveTask&) = delete;
   SelectiveTask& operator=(const SelectiveTask&) = delete;
 

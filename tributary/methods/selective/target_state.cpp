@@ -47,15 +47,18 @@ Tensor sample_weights_of(const Tensor& label, int64_t classes, const SelectiveOp
 
 // The domain weights of the unadapted sources. With `class_cap` they need labels of the samples: first those of a vote
 // that is weighted by agreement, then those of the weighted mixture itself.
-Tensor first_weights(const Tensor& logits, const Tensor& start, const Tensor& prior, const SelectiveOptions& options) {
-  if (options.class_cap == 0 || logits.size(0) < 2) return optimise_weights(logits, start, options.aggregation, prior);
+Tensor first_weights(const Tensor& logits, const Tensor& start, const Tensor& prior, const SelectiveOptions& options,
+                     const GivenLabels& given) {
+  if (options.class_cap == 0 || logits.size(0) < 2)
+    return optimise_weights(logits, start, options.aggregation, prior, {}, given);
   constexpr int kPasses = 2;
   const int64_t classes = logits.size(-1);
   Tensor weights = weights_from_agreement(logits.argmax(-1), classes).to(logits.device());
   for (int pass = 0; pass < kPasses; ++pass) {
     const Mixture mixture = weighted_mixture(weights, options.aggregation.space, options.aggregation.scale);
     const Tensor label = combine(logits, mixture).argmax(-1);
-    weights = optimise_weights(logits, start, options.aggregation, prior, sample_weights_of(label, classes, options));
+    weights =
+        optimise_weights(logits, start, options.aggregation, prior, sample_weights_of(label, classes, options), given);
   }
   return weights;
 }
@@ -63,7 +66,7 @@ Tensor first_weights(const Tensor& logits, const Tensor& start, const Tensor& pr
 // Labels of the unadapted sources, which show how large the classes are; undefined without `class_cap`.
 Tensor first_labels(const Tensor& logits, const Ensemble& ensemble, const SelectiveOptions& options) {
   if (options.class_cap == 0) return {};
-  const Tensor weights = first_weights(logits, starting_weights(ensemble, options), {}, options);
+  const Tensor weights = first_weights(logits, starting_weights(ensemble, options), {}, options, {});
   return combine(logits, weighted_mixture(weights, options.aggregation.space, options.aggregation.scale)).argmax(-1);
 }
 
@@ -117,7 +120,7 @@ Tensor unit_rows(const Tensor& score) {
   return score / score.sum(1, true).clamp_min(1e-30);
 }
 
-void score_target(TargetState& state, const SelectiveOptions& options) {
+void score_target(TargetState& state, const SelectiveOptions& options, const GivenLabels& given) {
   state.probabilities =
       combine(state.logits, weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale));
   const Tensor shares = normalised_weights(state.weights);
@@ -126,21 +129,26 @@ void score_target(TargetState& state, const SelectiveOptions& options) {
                              : state.probabilities;
   state.score = options.denoise ? denoised_score(mixture, shares, state.posteriors) : mixture;
   if (options.neighbours > 0)
-    state.score = neighbour_average(
-        unit_rows(state.score), joint_neighbours(state.features, shares, options.neighbours), options.neighbour_share);
+    state.score =
+        neighbour_average(with_given_scores(unit_rows(state.score), given),
+                          joint_neighbours(state.features, shares, options.neighbours), options.neighbour_share);
+  state.score = with_given_scores(state.score, given);
 }
 
 void synchronise_state(const TargetState& state, const Ensemble& ensemble) {
   ensemble.synchronise({{"weights", state.weights}, {"probabilities", state.probabilities}, {"score", state.score}});
 }
 
-// Prototype posteriors of every source. `label_of(own)` gives the labels for its prototypes, from its probabilities.
+// Prototype posteriors of every source. `label_of(own)` gives the labels for its prototypes, from its probabilities;
+// given labels replace them.
 template <typename LabelOf>
-Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, LabelOf label_of) {
+Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, const GivenLabels& given,
+                     LabelOf label_of) {
   std::vector<Tensor> posteriors;
   for (size_t j = 0; j < state.features.size(); ++j) {
     const Tensor own = state.logits[static_cast<int64_t>(j)].softmax(-1);
-    posteriors.push_back(refined_posterior(state.features[j], label_of(own), own, options.prototypes));
+    posteriors.push_back(
+        refined_posterior(state.features[j], with_given_labels(label_of(own), given), own, options.prototypes, given));
   }
   return at::stack(posteriors);
 }
@@ -154,21 +162,22 @@ Tensor prior_of(const Tensor& score, double trust, const Ensemble& ensemble, con
 
 }  // namespace
 
-TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
+TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options,
+                        const GivenLabels& given) {
   torch::NoGradGuard no_grad;
   Stopwatch watch;
   TargetState state = evaluate_start(ensemble, images, options);
   state.seconds.evaluation = lap(watch, images.device());
   if (options.has_class_prior()) state.trust = trust_in(state);
   const Tensor prior = prior_of(state.logits.softmax(-1).mean(0), state.trust, ensemble, options);
-  state.weights = first_weights(state.logits, starting_weights(ensemble, options), prior, options);
+  state.weights = first_weights(state.logits, starting_weights(ensemble, options), prior, options, given);
   state.seconds.weights = lap(watch, images.device());
   const Mixture mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
   const Tensor mixed = combine(state.logits, mixture).argmax(-1);
-  state.posteriors = posteriors_of(state, options, [&](const Tensor& own) {
+  state.posteriors = posteriors_of(state, options, given, [&](const Tensor& own) {
     return options.first_labels == FirstLabels::kOwn ? own.argmax(-1) : mixed;
   });
-  score_target(state, options);
+  score_target(state, options, given);
   synchronise_state(state, ensemble);
   state.seconds.labels = lap(watch, images.device());
   return state;
@@ -187,33 +196,36 @@ RoundMemory memory_of(const TargetState& state, const Ensemble& ensemble, const 
 }
 
 TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained,
-                       const RoundMemory& memory, const SelectiveOptions& options) {
+                       const RoundMemory& memory, const SelectiveOptions& options, const GivenLabels& given) {
   torch::NoGradGuard no_grad;
   Stopwatch watch;
   if (options.round_statistics > 0) take_target_statistics(ensemble, images, options.round_statistics, options);
   TargetState state = evaluate_sources(ensemble, images, options);
   state.seconds.evaluation = lap(watch, images.device());
-  state.posteriors = posteriors_of(state, options, [&](const Tensor&) { return trained.label; });
+  state.posteriors = posteriors_of(state, options, given, [&](const Tensor&) { return trained.label; });
   state.seconds.labels = lap(watch, images.device());
   const Tensor start = options.aggregation.restart ? starting_weights(ensemble, options) : memory.weights;
   state.trust = memory.trust;
   state.weights = optimise_weights(state.logits, start, options.aggregation, memory.prior,
-                                   sample_weights_of(memory.prediction, state.logits.size(-1), options));
+                                   sample_weights_of(memory.prediction, state.logits.size(-1), options), given);
   state.seconds.weights = lap(watch, images.device());
-  score_target(state, options);
+  score_target(state, options, given);
   if (memory.score.defined())
-    state.score = (1 - options.score_memory) * unit_rows(state.score) + options.score_memory * unit_rows(memory.score);
+    state.score = with_given_scores(
+        (1 - options.score_memory) * unit_rows(state.score) + options.score_memory * unit_rows(memory.score), given);
   synchronise_state(state, ensemble);
   state.seconds.labels += lap(watch, images.device());
   return state;
 }
 
-Selection select_for_round(const TargetState& state, int64_t initial, int64_t round, const SelectiveOptions& options) {
+Selection select_for_round(const TargetState& state, int64_t initial, int64_t round, const SelectiveOptions& options,
+                           const GivenLabels& given) {
   const int64_t total = state.score.size(0);
   const auto largest = std::max<int64_t>(initial, std::llround(options.final_share * static_cast<double>(total)));
   const int64_t count =
       std::clamp<int64_t>(confident_count(initial, largest, round, options.rounds, options.growth), 2, total);
-  return options.per_class ? select_confident_per_class(state.score, count) : select_confident(state.score, count);
+  return with_given_selected(
+      options.per_class ? select_confident_per_class(state.score, count) : select_confident(state.score, count), given);
 }
 
 }  // namespace tributary

@@ -2,6 +2,7 @@
 // (Eq. 6 to 9).
 #pragma once
 
+#include "tributary/adapt/given_labels.h"
 #include "tributary/methods/observer.h"
 #include "tributary/methods/selective/selective_options.h"
 #include "tributary/model/ensemble.h"
@@ -22,8 +23,10 @@ struct TargetState {
   PhaseSeconds seconds;          // spent on computing all this
 };
 
-// The state before training: prototypes from the sources' own labels, weights from their initial values.
-TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options);
+// The state before training: prototypes from the sources' own labels, weights from their initial values. Given labels
+// are on the device of the sources, here and below.
+TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options,
+                        const GivenLabels& given = {});
 // Whether the target set is not trained on, because one class dominates it (`SelectiveOptions::leave_dominated`).
 bool leaves_untrained(const TargetState& state, const SelectiveOptions& options);
 
@@ -39,9 +42,10 @@ RoundMemory memory_of(const TargetState& state, const Ensemble& ensemble, const 
 
 // The state after a round that trained on `trained`.
 TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained,
-                       const RoundMemory& memory, const SelectiveOptions& options);
+                       const RoundMemory& memory, const SelectiveOptions& options, const GivenLabels& given = {});
 
 // The selection of `round` (1..rounds), of at least two samples.
-Selection select_for_round(const TargetState& state, int64_t initial, int64_t round, const SelectiveOptions& options);
+Selection select_for_round(const TargetState& state, int64_t initial, int64_t round, const SelectiveOptions& options,
+                           const GivenLabels& given = {});
 
 }  // namespace tributary
