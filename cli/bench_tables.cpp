@@ -463,6 +463,7 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
     comm->barrier();
   }
   task.domains = located(chosen, options.data);
+  require_same_adaptations(task);
   if (first) {
     std::filesystem::create_directories(out);
     remove_leftovers(out);

@@ -1,9 +1,12 @@
 #include "cli/table_check.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
 
 #include "cli/command.h"
+#include "tributary/artefacts/run_folder.h"
 #include "tributary/base/error.h"
 #include "tributary/base/option_values.h"
 #include "tributary/base/text.h"
@@ -48,6 +51,22 @@ void require_each_once(const OptionTable& table, const TableRow& row, const Argu
   }
 }
 
+// Gives `adaptation` the arguments of a row, as the program will.
+void parse(AdaptationSetup& adaptation, const TableRow& row, Arguments words) {
+  CLI::App app;
+  adaptation.table.add_to(app);
+  words.erase(words.begin());  // "adapt"
+  std::reverse(words.begin(), words.end());
+  try {
+    app.parse(words);
+    adaptation.resolve();
+  } catch (const CLI::ParseError& error) {
+    input_error("the row {} cannot be adapted: {}", row.key, first_line(error.what()));
+  } catch (const InputError& error) {
+    input_error("the row {} cannot be adapted: {}", row.key, error.what());
+  }
+}
+
 }  // namespace
 
 Arguments flags_of_option(std::string key, const std::string& value, const std::string& where) {
@@ -61,22 +80,27 @@ Arguments flags_of_option(std::string key, const std::string& value, const std::
 void require_valid_adaptations(const TableTask& task) {
   for (const TableRow& row : task.rows)
     for (const std::string& target : task.targets) {
-      Arguments words = adaptation_arguments(task, row, target, 0);
       AdaptationSetup adaptation;
+      const Arguments words = adaptation_arguments(task, row, target, 0);
       require_each_once(adaptation.table, row, words);
-      CLI::App app;
-      adaptation.table.add_to(app);
-      words.erase(words.begin());  // "adapt"
-      std::reverse(words.begin(), words.end());
-      try {
-        app.parse(words);
-        adaptation.resolve();
-      } catch (const CLI::ParseError& error) {
-        input_error("the row {} cannot be adapted: {}", row.key, first_line(error.what()));
-      } catch (const InputError& error) {
-        input_error("the row {} cannot be adapted: {}", row.key, error.what());
-      }
+      parse(adaptation, row, words);
     }
+}
+
+void require_same_adaptations(const TableTask& task) {
+  if (task.restart) return;
+  for (const TableRow& row : task.rows)
+    for (const std::string& target : task.targets)
+      for (int64_t seed = 0; seed < seeds_of(task, row); ++seed) {
+        AdaptationSetup adaptation;
+        parse(adaptation, row, adaptation_arguments(task, row, target, seed));
+        std::vector<std::string> lines = run_differences(adaptation.options.folder, adaptation.table.configuration());
+        for (std::string& line : lines)  // their names in the store say little
+          if (line.starts_with("source: ")) line = "its sources were trained with other options or pictures";
+        if (!lines.empty())
+          input_error("{} was adapted otherwise ({}); name another folder with --out, or repeat it with --restart",
+                      adaptation.options.folder, fmt::join(lines, "; "));
+      }
 }
 
 }  // namespace tributary::cli

@@ -73,6 +73,14 @@ TEST(BenchJourney, TablesShareTheirSources) {
   EXPECT_EQ(sources_of_run(folder, "two/runs/selective-street-seed0"), sources);
   EXPECT_EQ(sources_of_run(folder, "two/runs/selective-oracle-street-seed0"), sources);
 
+  const std::string table_before = read_text(folder / "one/table.md");
+  const test::Outcome refused = test::run_program(folder, table + "--source-epochs 2 --methods shot --out one");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("one/runs/shot-street-seed0 was adapted otherwise (its sources were trained with "
+                                     "other options or pictures); name another folder with --out"));
+  EXPECT_THAT(refused.err, Not(HasSubstr("source street"))) << "refused before any source is trained";
+  EXPECT_EQ(read_text(folder / "one/table.md"), table_before);
+
   const test::Outcome longer = test::run_program(folder, table + "--source-epochs 2 --methods source-ens --out one");
   ASSERT_EQ(longer.code, 0) << longer.err;
   EXPECT_THAT(longer.err, HasSubstr("sources: 0 of 5 found in store"));

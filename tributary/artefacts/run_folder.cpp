@@ -21,8 +21,8 @@ namespace {
 // Every file and folder of a run, but for the curves of TensorBoard.
 constexpr const char* kOwnNames[] = {
     "config.toml",  "metrics.jsonl", "model.safetensors", "unadapted.safetensors", "predictions.csv",
-    "summary.json", "history",       "report.html",       "bound.jsonl",           "checkpoint",
-    "DONE"};
+    "summary.json", "history",       "report.html",       "bound.jsonl",           "given_labels.csv",
+    "checkpoint",   "DONE"};
 
 // The lines of the rounds before `round`, without a truncated last line.
 std::string metrics_before(const std::string& path, int64_t round) {
@@ -64,9 +64,7 @@ void RunFolder::examine() {
   }
   if (restart_) return;
   finished_ = fs::exists(file("DONE"), error);
-  auto lines = differences(read_text(file("config.toml")), config_);
-  // By default they are the cores of the machine, which need not be those of the run.
-  if (finished_) std::erase_if(lines, [](const std::string& line) { return line.starts_with("threads: "); });
+  const auto lines = run_differences(path_, config_);
   if (!lines.empty())
     input_error("{} holds another run ({}); choose another folder, or overwrite it with --restart", path_,
                 fmt::join(lines, "; "));
@@ -84,7 +82,8 @@ void RunFolder::start(int64_t round) {
   TRIBUTARY_CHECK(!finished_, "{} holds a finished run", path_);
   // Removes the results of an earlier run, which are written at the end.
   std::error_code error;
-  for (const char* last : {"DONE", "summary.json", "model.safetensors", "predictions.csv", "bound.jsonl"})
+  for (const char* last :
+       {"DONE", "summary.json", "model.safetensors", "predictions.csv", "bound.jsonl", "given_labels.csv"})
     fs::remove(file(last), error);
   write_file_atomically(file("config.toml"), config_.text);
   write_file_atomically(file("metrics.jsonl"), round > 0 ? metrics_before(file("metrics.jsonl"), round) : "");
@@ -121,6 +120,16 @@ nlohmann::json RunFolder::summary() const {
   } catch (const nlohmann::json::exception&) {
     input_error("{} is damaged; remove {} and run again", file("summary.json"), path_);
   }
+}
+
+std::vector<std::string> run_differences(const std::string& path, const Configuration& config) {
+  std::error_code error;
+  if (!fs::exists(path + "/config.toml", error)) return {};
+  auto lines = differences(read_text(path + "/config.toml"), config);
+  // By default they are the cores of the machine, which need not be those of the run.
+  if (fs::exists(path + "/DONE", error))
+    std::erase_if(lines, [](const std::string& line) { return line.starts_with("threads: "); });
+  return lines;
 }
 
 std::string target_of_run(const std::string& path) {

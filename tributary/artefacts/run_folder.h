@@ -21,6 +21,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "tributary/base/folder_lock.h"
 #include "tributary/base/options.h"
@@ -60,6 +61,10 @@ class RunFolder {
   std::unique_ptr<FolderLock> lock_;
   std::ofstream metrics_;
 };
+
+// How the options of the run in a folder differ from `config`, one text per option; empty for the same run, and where
+// there is none.
+std::vector<std::string> run_differences(const std::string& path, const Configuration& config);
 
 // The model of `path`: the path itself for a file or a folder of the research scripts, else the model of a run folder.
 // Throws an InputError if the run is unfinished.

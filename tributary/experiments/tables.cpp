@@ -23,10 +23,6 @@ const TableDomain& domain_named(const TableTask& task, const std::string& name) 
   input_error("this benchmark has no domain '{}'", name);
 }
 
-int64_t seeds_of(const TableTask& task, const TableRow& row) {
-  return row.seeds > 0 ? row.seeds : task.seeds;
-}
-
 int64_t most_seeds(const TableTask& task) {
   int64_t most = 0;
   for (const TableRow& row : task.rows) most = std::max(most, seeds_of(task, row));
@@ -151,6 +147,10 @@ TableTask collecting(TableTask task) {
 }
 
 }  // namespace
+
+int64_t seeds_of(const TableTask& task, const TableRow& row) {
+  return row.seeds > 0 ? row.seeds : task.seeds;
+}
 
 Arguments adaptation_arguments(const TableTask& task, const TableRow& row, const std::string& target, int64_t seed) {
   const TableDomain& domain = domain_named(task, target);

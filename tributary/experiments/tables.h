@@ -69,6 +69,8 @@ struct TableResult {
 // The sources of all seeds of a table: of seed 0 in the order of the domains, then of seed 1 and so on.
 std::vector<StoredSource> sources_of(const TableTask& task);
 
+// The number of seeds of a row.
+int64_t seeds_of(const TableTask& task, const TableRow& row);
 // The arguments of the adaptation of a row.
 std::vector<std::string> adaptation_arguments(const TableTask& task, const TableRow& row, const std::string& target,
                                               int64_t seed);
