@@ -43,7 +43,15 @@ async function main(model, cardFile, pictures) {
   const session = await ort.InferenceSession.create(model);
   console.log('path,class,confidence');
   for (const path of pictures) {
-    const pixels = new ort.Tensor('uint8', await pixelsOf(path, card), [1, card.size, card.size, 3]);
+    let decoded;
+    try {
+      decoded = await pixelsOf(path, card);
+    } catch (error) {
+      console.error(`classify.js: skipped ${path}: ${error.message}`); // sharp reads JPEG, PNG, WebP, TIFF and GIF
+      process.exitCode = 1;
+      continue;
+    }
+    const pixels = new ort.Tensor('uint8', decoded, [1, card.size, card.size, 3]);
     const {probabilities} = await session.run({pixels});
     const best = probabilities.data.reduce((top, value, k, all) => (value > all[top] ? k : top), 0);
     console.log([path, card.classes[best], probabilities.data[best].toFixed(6)].join(','));
