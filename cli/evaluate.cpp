@@ -69,6 +69,7 @@ class Evaluate : public Command {
     const Tensor label = torch::tensor(data.labels.values, torch::kInt64).to(device);
     const Tensor logits = evaluate_logits(ensemble, DeviceImages(data.images, device));
     const Tensor probabilities = combine(logits, ensemble.mixture);
+    const Tensor own = own_logits(logits, ensemble.known());
     const Confusion confusion = confusion_of(probabilities, data.labels);
     const std::vector<double> by_class = class_accuracies(confusion);
 
@@ -85,7 +86,7 @@ class Evaluate : public Command {
     }
     for (int64_t j = 0; j < ensemble.size(); ++j)
       result["sources"].push_back(
-          {{"name", ensemble.sources[j].info().name}, {"accuracy", 100 * accuracy_of(logits[j], label)}});
+          {{"name", ensemble.sources[j].info().name}, {"accuracy", 100 * accuracy_of(own[j], label)}});
     for (const SkippedPicture& picture : bad)
       result["skipped_pictures"].push_back({{"picture", picture.path}, {"reason", picture.reason}});
     for (const double share : by_class)

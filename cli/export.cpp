@@ -98,6 +98,7 @@ class Export : public Command {
       input_error("--source {}: the model has no such source; it has {}", source_, fmt::join(names, ", "));
     Ensemble alone;
     alone.sources.push_back(std::move(ensemble.sources[found.front()]));
+    keep_known_classes(alone.sources.front());
     ensemble = std::move(alone);
   }
 

@@ -16,8 +16,8 @@ std::vector<std::string> flags_of_option(std::string key, const std::string& val
 // that the table also sets, or if options do not go together. `task` needs the names of its domains only.
 void require_valid_adaptations(const TableTask& task);
 
-// Throws an InputError if the table's folder holds adaptations with other options or from other sources, unless they are
-// to be repeated.
+// Throws an InputError if the table's folder holds adaptations with other options or from other sources, unless they
+// are to be repeated.
 void require_same_adaptations(const TableTask& task);
 
 }  // namespace tributary::cli

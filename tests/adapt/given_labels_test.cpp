@@ -41,7 +41,7 @@ TEST(GivenLabels, PrototypesNeverRelabelThem) {
   PrototypeOptions options;
   options.passes = 2;
   const Tensor free = refined_posterior(features, label, probabilities, options);
-  const Tensor fixed = refined_posterior(features, label, probabilities, options, given({2}, {0}));
+  const Tensor fixed = refined_posterior(features, label, probabilities, options, {}, given({2}, {0}));
   const auto expected = [&](double first, double second) {
     return prototype_posterior(features, torch::tensor({{first}, {second}}).to(torch::kFloat32), options);
   };

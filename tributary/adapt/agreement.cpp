@@ -2,22 +2,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tributary/base/error.h"
 
 namespace tributary {
 
+namespace {
+
+// The labels of the pictures for which both have one.
+std::pair<Tensor, Tensor> common_labels(const Tensor& label, const Tensor& other) {
+  const Tensor common = (label >= 0).logical_and(other.to(label.device()) >= 0);
+  if (common.all().item<bool>()) return {label, other};
+  return {label.masked_select(common), other.to(label.device()).masked_select(common)};
+}
+
+}  // namespace
+
 double agreement(const Tensor& label, const Tensor& other) {
-  return (label == other).to(torch::kFloat64).mean().item<double>();
+  const auto [own, theirs] = common_labels(label, other);
+  return own.numel() == 0 ? 0 : (own == theirs).to(torch::kFloat64).mean().item<double>();
 }
 
 double cohens_kappa(const Tensor& label, const Tensor& other, int64_t classes) {
+  const auto [own, theirs] = common_labels(label, other);
+  if (own.numel() == 0) return 0;
   const auto shares = [classes](const Tensor& labels) {
     return at::bincount(labels, {}, classes).to(torch::kFloat64) / static_cast<double>(labels.numel());
   };
-  const auto by_chance = (shares(label) * shares(other)).sum().item<double>();
+  const auto by_chance = (shares(own) * shares(theirs)).sum().item<double>();
+  const auto agreed = (own == theirs).to(torch::kFloat64).mean().item<double>();
   constexpr double kOneClass = 1 - 1e-12;
-  return by_chance >= kOneClass ? 0 : (agreement(label, other) - by_chance) / (1 - by_chance);
+  return by_chance >= kOneClass ? 0 : (agreed - by_chance) / (1 - by_chance);
 }
 
 namespace {

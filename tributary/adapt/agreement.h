@@ -10,7 +10,10 @@
 
 namespace tributary {
 
-// The share of pictures with equal labels. Labels are int64 [n].
+// Where a label is negative its source abstains (model/class_sets.h). All functions of two labellings look only at the
+// pictures for which both have a label.
+
+// The share of pictures with equal labels; 0 if there are none. Labels are int64 [n].
 double agreement(const Tensor& label, const Tensor& other);
 
 // The mean agreement of all pairs of m >= 2 labellings, int64 [m, n].

@@ -20,4 +20,10 @@ Tensor information_loss(const Tensor& probabilities, double epsilon = kEntropyEp
 // IM(P) + ln K, up to epsilon.
 Tensor information_loss_with_prior(const Tensor& probabilities, const Tensor& prior, double epsilon = kEntropyEpsilon);
 
+// The two losses with a weight per sample, float [n], for both means: sum_i r_i x_i / sum_i r_i. 0 if all weights are.
+Tensor weighted_information_loss(const Tensor& probabilities, const Tensor& weight, double epsilon = kEntropyEpsilon,
+                                 double marginal_epsilon = kEntropyEpsilon);
+Tensor weighted_information_loss_with_prior(const Tensor& probabilities, const Tensor& weight, const Tensor& prior,
+                                            double epsilon = kEntropyEpsilon);
+
 }  // namespace tributary

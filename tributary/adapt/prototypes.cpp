@@ -1,9 +1,11 @@
 #include "tributary/adapt/prototypes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "tributary/adapt/feature_rows.h"
+#include "tributary/model/class_sets.h"
 
 namespace tributary {
 namespace {
@@ -60,11 +62,12 @@ Tensor class_prototypes(const Tensor& features, const Tensor& label, const Tenso
   return sums->prototypes();
 }
 
-Tensor prototype_posterior(const Tensor& features, const Tensor& prototypes, const PrototypeOptions& options) {
+Tensor prototype_posterior(const Tensor& features, const Tensor& prototypes, const PrototypeOptions& options,
+                           const Tensor& known) {
   if (!is_plain(features, prototypes.device())) {
     Tensor posterior = torch::empty({features.size(0), prototypes.size(0)}, prototypes.options());
     for_blocks(features, prototypes.size(0), prototypes.device(), [&](int64_t begin, int64_t end, const Tensor& rows) {
-      posterior.slice(0, begin, end).copy_(prototype_posterior(rows, prototypes, options));
+      posterior.slice(0, begin, end).copy_(prototype_posterior(rows, prototypes, options, known));
     });
     return posterior;
   }
@@ -72,18 +75,28 @@ Tensor prototype_posterior(const Tensor& features, const Tensor& prototypes, con
   const double temperature = options.temperature > 0 ? options.temperature : (squared ? 10.0 : 1.0);
   // Differences, not |a|^2 - 2ab + |b|^2: near a prototype the latter loses all its digits.
   const Tensor distance = at::cdist(features, prototypes, 2.0, /*compute_mode=*/2);
-  return (squared ? -distance.square() / (2 * temperature) : -distance / temperature).softmax(-1);
+  const Tensor closeness = squared ? -distance.square() / (2 * temperature) : -distance / temperature;
+  return (known.defined() ? closeness.masked_fill(known.logical_not(), -INFINITY) : closeness).softmax(-1);
 }
 
 Tensor refined_posterior(const Tensor& features, const Tensor& label, const Tensor& probabilities,
-                         const PrototypeOptions& options, const GivenLabels& given) {
+                         const PrototypeOptions& options, const Tensor& known, const GivenLabels& given) {
   Tensor current = label;
+  // A label of a class that the source does not know has no prototype to be compared with.
+  const Tensor relabelled =
+      known.defined() ? (label >= 0).logical_and(known.index_select(0, label.clamp_min(0))) : label >= 0;
   for (int64_t pass = 1;; ++pass) {
     const Tensor prototypes = class_prototypes(features, current, probabilities, options.empty);
-    const Tensor posterior = prototype_posterior(features, prototypes, options);
+    const Tensor posterior = prototype_posterior(features, prototypes, options, known);
     if (pass >= options.passes) return posterior;
-    current = with_given_labels(at::where(label >= 0, posterior.argmax(-1), label), given);
+    current = with_given_labels(at::where(relabelled, posterior.argmax(-1), label), given);
   }
+}
+
+Tensor complete_posteriors(const Tensor& posteriors, const Tensor& known) {
+  if (!known.defined()) return posteriors;
+  constexpr double kSmallest = 1e-37;  // of a normal float32
+  return complete_logits(posteriors.clamp_min(kSmallest).log(), known).softmax(-1);
 }
 
 }  // namespace tributary

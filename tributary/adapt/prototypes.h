@@ -24,12 +24,18 @@ struct PrototypeOptions {
 // this source's own and serve the classes without a sample.
 Tensor class_prototypes(const Tensor& features, const Tensor& label, const Tensor& probabilities, EmptyClass empty);
 
-// q [n, K]: softmax over classes of the negative distance to the prototypes.
-Tensor prototype_posterior(const Tensor& features, const Tensor& prototypes, const PrototypeOptions& options);
+// q [n, K]: softmax over classes of the negative distance to the prototypes, 0 for classes that are not `known`, bool
+// [K]; undefined: all are.
+Tensor prototype_posterior(const Tensor& features, const Tensor& prototypes, const PrototypeOptions& options,
+                           const Tensor& known = {});
 
 // The posterior of prototypes from `label`, refined in `passes` passes. `label` does not change, and given labels are
 // not refined.
 Tensor refined_posterior(const Tensor& features, const Tensor& label, const Tensor& probabilities,
-                         const PrototypeOptions& options, const GivenLabels& given = {});
+                         const PrototypeOptions& options, const Tensor& known = {}, const GivenLabels& given = {});
+
+// Posteriors of m sources [m, n, K] that are 0 for unknown classes, completed like logits (model/class_sets.h): their
+// logarithms are the logits of the prototypes.
+Tensor complete_posteriors(const Tensor& posteriors, const Tensor& known);
 
 }  // namespace tributary

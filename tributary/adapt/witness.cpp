@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "tributary/adapt/agreement.h"
+#include "tributary/model/class_sets.h"
 
 namespace tributary {
 
-WitnessRule::WitnessRule(const Tensor& logits) : classes_(logits.size(2)) {
+WitnessRule::WitnessRule(const Tensor& logits, const Tensor& known) : classes_(logits.size(2)) {
   torch::NoGradGuard no_grad;
   const int64_t m = logits.size(0);
-  labels_ = logits.argmax(-1).cpu().contiguous();
+  labels_ = votes(logits, known).cpu().contiguous();
   if (m == 1) {
     others_ = labels_.clone();
   } else {
@@ -45,8 +46,14 @@ void WitnessRule::measure() {
 
 WitnessVerdict WitnessRule::judge(const Tensor& label) const {
   constexpr double kErrors = 2, kPoint = 0.01;
-  const Tensor own = (labels_ == label.cpu()).to(torch::kFloat64).mean(0);
-  const Tensor of_others = (labels_ == others_).to(torch::kFloat64).mean(0);
+  const Tensor voted = labels_ >= 0;
+  // The mean over the witnesses that have a label for the picture.
+  const auto mean_of = [&, all = voted.all().item<bool>()](const Tensor& agrees) {
+    const Tensor value = agrees.to(torch::kFloat64);
+    return all ? value.mean(0) : value.sum(0) / voted.sum(0).clamp_min(1);
+  };
+  const Tensor own = mean_of(labels_ == label.cpu());
+  const Tensor of_others = mean_of(labels_ == others_);
   const PairedDifference difference = paired_difference(own - of_others);
   WitnessVerdict verdict{own.mean().item<double>(), of_others.mean().item<double>(), difference.standard_error, false};
   verdict.rejected = !abstains() && -difference.mean > kErrors * difference.standard_error && -difference.mean > kPoint;

@@ -25,8 +25,9 @@ class WitnessRule {
   static constexpr double kLeastKappa = 0.7;
 
   WitnessRule() = default;
-  // From the logits [m, n, K] of the unadapted sources. Ties go to the lowest class.
-  explicit WitnessRule(const Tensor& logits);
+  // From the logits [m, n, K] of the unadapted sources. Ties go to the lowest class. A witness abstains where it
+  // favours a class that it does not know (model/class_sets.h); `known` is bool [m, K], undefined if all know all.
+  explicit WitnessRule(const Tensor& logits, const Tensor& known = {});
   // From the labels of the witnesses and of the others, int64 [m, n] each, for resuming.
   WitnessRule(Tensor labels, Tensor others, int64_t classes);
 
@@ -42,7 +43,7 @@ class WitnessRule {
   WitnessVerdict judge(const Tensor& label) const;
 
   int64_t classes() const { return classes_; }
-  const Tensor& labels() const { return labels_; }  // int64 [m, n], on the host
+  const Tensor& labels() const { return labels_; }  // int64 [m, n], on the host; kAbstains where there is none
   const Tensor& others() const { return others_; }  // int64 [m, n]: argmax of the mean softmax of all sources but j
 
  private:

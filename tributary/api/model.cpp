@@ -95,7 +95,8 @@ Evaluation Model::evaluate(const Pictures& pictures) const {
     const Confusion confusion = confusion_of(probabilities, data.labels);
     made.pictures = data.images.size();
     made.accuracy = accuracy_of(probabilities, label);
-    for (int64_t j = 0; j < logits.size(0); ++j) made.source_accuracies.push_back(accuracy_of(logits[j], label));
+    const Tensor own = own_logits(logits, state_->ensemble.known());
+    for (int64_t j = 0; j < own.size(0); ++j) made.source_accuracies.push_back(accuracy_of(own[j], label));
     made.class_accuracies = tributary::class_accuracies(confusion);
     made.confusion = dense(confusion);
   });

@@ -33,6 +33,23 @@ std::string trusted_text(json sources) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+// The classes that one source alone knows, with that source.
+std::string lone_classes(const json& summary) {
+  constexpr size_t kMost = 6;
+  std::vector<std::string> parts;
+  size_t more = 0;
+  if (!summary.contains("known_by")) return {};
+  for (const auto& [name, sources] : summary.at("known_by").items()) {
+    if (sources.size() != 1) continue;
+    if (parts.size() == kMost)
+      ++more;
+    else
+      parts.push_back(fmt::format("{} (only {} knows it)", name, sources[0].get<std::string>()));
+  }
+  if (more > 0) parts.push_back(fmt::format("{} more classes", more));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 // The accuracy of the result, in percent.
 double accuracy_after(const json& accuracy) {
   return accuracy.contains("kept") ? accuracy.at("kept").at("accuracy").get<double>()
@@ -59,6 +76,7 @@ std::string run_summary_text(const json& summary) {
                                                             accuracy_after(accuracy), kept, last)));
   }
   line("trusted", trusted_text(summary.at("sources")));
+  if (const std::string alone = lone_classes(summary); !alone.empty()) line("unconfirmed", alone);
   const auto confident = summary.value("confident_rounds", std::vector<double>());
   if (!confident.empty())
     line("confident", fmt::format("{}  {} at the start, {} in the end, of {}", sparkline(confident),

@@ -20,6 +20,11 @@ void check(const ModelInfo& info) {
   if (info.classes.size() < 2) throw std::runtime_error(fmt::format("{} classes", info.classes.size()));
   if (std::set<std::string>(info.classes.begin(), info.classes.end()).size() != info.classes.size())
     throw std::runtime_error("duplicate class name");
+  constexpr size_t kMostOutputs = 1'000'000;
+  if (info.outputs.size() > kMostOutputs) throw std::runtime_error(fmt::format("{} outputs", info.outputs.size()));
+  for (const int64_t output : info.outputs)
+    if (output < 0 || output >= static_cast<int64_t>(info.classes.size()))
+      throw std::runtime_error(fmt::format("an output of class {} of {}", output, info.classes.size()));
   const Preprocessing& preprocessing = info.preprocessing;
   if (preprocessing.size < 1 || preprocessing.size > preprocessing.resize || preprocessing.resize > 4096)
     throw std::runtime_error(fmt::format("input size {} with resize {}", preprocessing.size, preprocessing.resize));
@@ -70,6 +75,8 @@ ModelInfo info_from(const json& object) {
                                            {"linear", ClassifierKind::kLinear});
   info.first_stride = choice<FirstStride>(object, "stride", {"3x3", FirstStride::kIn3x3}, {"1x1", FirstStride::kIn1x1});
   info.last_layer = object.value("last_layer", std::string());
+  if (object.contains("outputs"))
+    for (const json& output : object.at("outputs")) info.outputs.push_back(parse_size(output));
   check(info);
   return info;
 }
@@ -98,6 +105,7 @@ std::string to_json(const ModelInfo& info) {
                  {"classifier", info.classifier == ClassifierKind::kWeightNorm ? "weight_norm" : "linear"},
                  {"stride", info.first_stride == FirstStride::kIn3x3 ? "3x3" : "1x1"}};
   if (!info.last_layer.empty()) object["last_layer"] = info.last_layer;
+  if (!info.outputs.empty()) object["outputs"] = info.outputs;
   return json_text(object);
 }
 

@@ -34,6 +34,7 @@ struct ModelInfo {
   std::string name;                  // for tables: the domain it was trained on
   std::string architecture;          // see backbone.h
   std::vector<std::string> classes;  // class names in the order of the logits
+  std::vector<int64_t> outputs;      // the class of every output of the classifier; empty: one output per class
   Preprocessing preprocessing;
   Normalisation normalisation;
   bool bottleneck = true;           // otherwise the backbone's features are classified directly
@@ -42,6 +43,8 @@ struct ModelInfo {
   ClassifierKind classifier = ClassifierKind::kWeightNorm;
   FirstStride first_stride = FirstStride::kIn3x3;
   std::string last_layer;  // of a TorchScript source without the methods `features` and `classify`
+
+  int64_t output_count() const { return static_cast<int64_t>(outputs.empty() ? classes.size() : outputs.size()); }
 };
 
 std::string to_json(const ModelInfo& info);

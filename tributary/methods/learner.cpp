@@ -213,7 +213,7 @@ class LearnedAdaptation {
       logits.push_back(source.logits);
     }
     ensemble_.mixture = mixture_();
-    event_.logits = at::stack(logits);
+    event_.logits = ensemble_.stacked(logits);
     event_.probabilities = combine(event_.logits, ensemble_.mixture);
     event_.weights = ensemble_.mixture.weights;
     synchronise(images_.device());

@@ -43,6 +43,8 @@ struct MethodEntry {
   std::string row = {};  // in the paper's tables; empty: the title
   // The paper's own method: tables of ablations and sweeps vary it.
   bool is_own = false;
+  // Whether the sources may know different classes (docs/method.md, Class sets).
+  bool mixes_class_sets = false;
   // Options that set how long the method trains.
   std::vector<std::string> length_options = {"epochs"};
   // Common options (method_options.h) that have no effect on the method.

@@ -1,5 +1,7 @@
 #include "tributary/model/ensemble.h"
 
+#include <algorithm>
+
 #include "tributary/base/error.h"
 
 namespace tributary {
@@ -8,6 +10,20 @@ int64_t Ensemble::joint_width() const {
   int64_t width = 0;
   for (const SourceModel& source : sources) width += source.info().feature_width;
   return width;
+}
+
+Tensor Ensemble::known() const {
+  const auto knows_all = [](const SourceModel& source) { return !source.known().defined(); };
+  if (std::all_of(sources.begin(), sources.end(), knows_all)) return {};
+  std::vector<Tensor> rows;
+  for (const SourceModel& source : sources)
+    rows.push_back(knows_all(source) ? torch::ones({static_cast<int64_t>(classes().size())}, torch::kBool)
+                                     : source.known().cpu());
+  return at::stack(rows);
+}
+
+Tensor Ensemble::stacked(const std::vector<Tensor>& logits) const {
+  return complete_logits(at::stack(logits), known());
 }
 
 NamedTensors Ensemble::state() const {

@@ -14,6 +14,10 @@ struct Ensemble {
 
   int64_t size() const { return static_cast<int64_t>(sources.size()); }
   const std::vector<std::string>& classes() const { return sources.front().info().classes; }
+  // bool [m, K]: which source knows which class, on the host; undefined if every source knows all.
+  Tensor known() const;
+  // The logits of all sources [m, n, K] from those of each [n, K], completed where a source does not know a class.
+  Tensor stacked(const std::vector<Tensor>& logits) const;
   const Preprocessing& preprocessing() const { return sources.front().info().preprocessing; }
   int64_t joint_width() const;  // sum of the sources' feature widths
   // Parameters and buffers of all sources, named "source.<j>." plus the name in model files.

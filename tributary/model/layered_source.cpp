@@ -11,9 +11,9 @@ void prefix(NamedTensors& tensors, const std::string& with) {
 }
 
 Classifier make_classifier(const ModelInfo& info, Start start, const Init& init) {
-  const auto classes = static_cast<int64_t>(info.classes.size());
-  if (info.classifier == ClassifierKind::kLinear) return Linear(info.feature_width, classes, Start::kXavier, init);
-  return WeightNormLinear(info.feature_width, classes, start, init);
+  const int64_t outputs = info.output_count();
+  if (info.classifier == ClassifierKind::kLinear) return Linear(info.feature_width, outputs, Start::kXavier, init);
+  return WeightNormLinear(info.feature_width, outputs, start, init);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tributary/model/source_model.h"
 
+#include <numeric>
+
 #include "tributary/base/error.h"
 #include "tributary/model/layered_source.h"
 #include "tributary/model/scripted_source.h"
@@ -7,10 +9,29 @@
 namespace tributary {
 
 SourceModel::SourceModel(ModelInfo info, const Init& init, Start classifier)
-    : info_(std::move(info)), body_(std::make_unique<LayeredSource>(info_, init, classifier)) {}
+    : info_(std::move(info)),
+      body_(std::make_unique<LayeredSource>(info_, init, classifier)),
+      output_map_(outputs(), static_cast<int64_t>(info_.classes.size())) {}
 
 SourceModel::SourceModel(ModelInfo info, std::unique_ptr<SourceBody> body)
-    : info_(std::move(info)), body_(std::move(body)) {}
+    : info_(std::move(info)),
+      body_(std::move(body)),
+      output_map_(outputs(), static_cast<int64_t>(info_.classes.size())) {}
+
+void SourceModel::set_classes(std::vector<std::string> names, std::vector<int64_t> outputs) {
+  info_.classes = std::move(names);
+  info_.outputs = std::move(outputs);
+  output_map_ = OutputMap(info_.outputs, static_cast<int64_t>(info_.classes.size()));
+  if (output_map_.empty()) info_.outputs.clear();
+  output_map_.to(device());
+}
+
+std::vector<int64_t> SourceModel::outputs() const {
+  if (!info_.outputs.empty()) return info_.outputs;
+  std::vector<int64_t> own(info_.classes.size());
+  std::iota(own.begin(), own.end(), 0);
+  return own;
+}
 
 Tensor SourceModel::features_alone(const Tensor& x) {
   LayeredSource* const own = layered();
@@ -57,6 +78,7 @@ torch::Device SourceModel::device() const {
 
 void SourceModel::to(torch::Device device) {
   for (NamedTensor& tensor : state()) tensor.value.set_data(tensor.value.detach().to(device));
+  output_map_.to(device);
 }
 
 bool SourceModel::capturable() const {

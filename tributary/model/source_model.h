@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tributary/model/backbone.h"
+#include "tributary/model/class_sets.h"
 #include "tributary/model/sharded_pass.h"
 #include "tributary/model/source_body.h"
 
@@ -28,12 +29,20 @@ class SourceModel {
   }
   // features() in evaluation on this rank only, even if the source is sharded.
   Tensor features_alone(const Tensor& x);
-  // z: [n, feature_width] -> logits [n, classes].
-  Tensor classify(const Tensor& phi) const { return body_->classify(phi); }
+  // z: [n, feature_width] -> logits [n, classes]; 0 for classes that the source does not know.
+  Tensor classify(const Tensor& phi) const { return output_map_.apply(body_->classify(phi)); }
 
   const ModelInfo& info() const { return info_; }
   void rename(std::string name) { info_.name = std::move(name); }
   void rename_classes(std::vector<std::string> names) { info_.classes = std::move(names); }  // in the same order
+  // Gives the source the classes `names`; outputs[o] is the class of output o of its classifier. Outputs of one class
+  // are merged, and the source does not know a class without outputs.
+  void set_classes(std::vector<std::string> names, std::vector<int64_t> outputs);
+  // The class of every output.
+  std::vector<int64_t> outputs() const;
+  // bool [K]: the classes that the source knows; undefined if it knows all.
+  const Tensor& known() const { return output_map_.known(); }
+  const OutputMap& output_map() const { return output_map_; }
 
   // The file that the model came from, for messages; its name if there is none.
   std::string origin() const { return file_.empty() ? info_.name : file_; }
@@ -68,6 +77,7 @@ class SourceModel {
   ModelInfo info_;
   std::string file_;
   std::unique_ptr<SourceBody> body_;
+  OutputMap output_map_;
   Sharding sharding_;
 };
 

@@ -9,13 +9,6 @@
 namespace tributary {
 namespace {
 
-// The first of `names` that `others` lacks.
-std::string first_missing(const std::vector<std::string>& names, const std::vector<std::string>& others) {
-  const std::vector<int64_t> found = class_indices(names, others);
-  const auto missing = std::find(found.begin(), found.end(), -1);
-  return missing == found.end() ? std::string() : names[static_cast<size_t>(missing - found.begin())];
-}
-
 bool have_none_in_common(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   return std::none_of(a.begin(), a.end(), [&](const auto& name) { return std::count(b.begin(), b.end(), name) > 0; });
 }
@@ -29,9 +22,7 @@ bool have_none_in_common(const std::vector<std::string>& a, const std::vector<st
         "the classes of {} are only numbered, those of {} have names; give a list of names with {}:classes=FILE",
         unnamed, other_unnamed ? first_file : other_file, unnamed);
   }
-  input_error("{} has the class '{}', {} has '{}' instead; all sources must share one set of classes", other_file,
-              printable(first_missing(other.classes, first.classes)), first_file,
-              printable(first_missing(first.classes, other.classes)));
+  input_error("{} and {} have no class in common; rename classes with --classes", first_file, other_file);
 }
 
 // Reorders the rows of the classifier and checks the result on random features.
@@ -61,22 +52,69 @@ std::vector<int64_t> class_order(const std::vector<std::string>& theirs, const s
   return order;
 }
 
+namespace {
+
+bool know_the_same(const std::vector<SourceModel>& sources) {
+  const std::vector<std::string>& first = sources.front().info().classes;
+  return std::all_of(sources.begin(), sources.end(), [&](const SourceModel& source) {
+    return !source.known().defined() && !class_order(source.info().classes, first).empty();
+  });
+}
+
+// Gives every source the union of all classes.
+void unite(std::vector<SourceModel>& sources, const std::vector<std::string>& files) {
+  std::vector<std::string> all = sources.front().info().classes;
+  std::vector<std::vector<int64_t>> places;  // of the classes of every source in `all`
+  for (const SourceModel& source : sources) {
+    const std::vector<std::string>& own = source.info().classes;
+    std::vector<int64_t> place = class_indices(own, all);
+    for (size_t k = 0; k < own.size(); ++k) {
+      if (place[k] >= 0) continue;
+      place[k] = static_cast<int64_t>(all.size());
+      all.push_back(own[k]);
+    }
+    places.push_back(std::move(place));
+  }
+  const Tensor known =
+      torch::zeros({static_cast<int64_t>(sources.size()), static_cast<int64_t>(all.size())}, torch::kBool);
+  for (size_t j = 0; j < places.size(); ++j)
+    for (const int64_t k : places[j]) known[static_cast<int64_t>(j)][k] = true;
+  if (const int64_t j = first_unlinked(known); j >= 0)
+    refuse(sources[static_cast<size_t>(j)].info(), files[static_cast<size_t>(j)], sources[0].info(), files[0]);
+  for (size_t j = 0; j < sources.size(); ++j) {
+    std::vector<int64_t> outputs = sources[j].outputs();
+    for (int64_t& output : outputs) output = places[j][static_cast<size_t>(output)];
+    sources[j].set_classes(all, std::move(outputs));
+  }
+}
+
+}  // namespace
+
 std::vector<size_t> align_classes(std::vector<SourceModel>& sources, const std::vector<std::string>& files) {
   std::vector<size_t> reordered;
+  if (!know_the_same(sources)) {
+    unite(sources, files);
+    return reordered;
+  }
   const ModelInfo& first = sources.front().info();
   for (size_t j = 1; j < sources.size(); ++j) {
     const ModelInfo& other = sources[j].info();
     if (other.classes == first.classes) continue;
-    if (other.classes.size() != first.classes.size())
-      input_error("{} has {} classes but {} has {}; all sources must share one set of classes", files[j],
-                  other.classes.size(), files[0], first.classes.size());
     const std::vector<int64_t> order = class_order(other.classes, first.classes);
-    if (order.empty()) refuse(other, files[j], first, files[0]);
-    if (!std::is_sorted(order.begin(), order.end())) {
-      reorder(sources[j], order, files[j]);
-      reordered.push_back(j);
+    if (std::is_sorted(order.begin(), order.end())) {
+      sources[j].rename_classes(first.classes);
+      continue;
     }
-    sources[j].rename_classes(first.classes);
+    reordered.push_back(j);
+    if (sources[j].output_map().empty()) {
+      reorder(sources[j], order, files[j]);
+      sources[j].rename_classes(first.classes);
+      continue;
+    }
+    std::vector<int64_t> place(order.size()), outputs = other.outputs;  // merged classes: no row is one class
+    for (size_t k = 0; k < order.size(); ++k) place[static_cast<size_t>(order[k])] = static_cast<int64_t>(k);
+    for (int64_t& output : outputs) output = place[static_cast<size_t>(output)];
+    sources[j].set_classes(first.classes, std::move(outputs));
   }
   return reordered;
 }

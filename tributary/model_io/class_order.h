@@ -1,7 +1,8 @@
 // Brings the classes of several sources into one order, by name.
 //
 // Outputs are mixed class by class. Checkpoints that were trained on the same classes may number them differently, so
-// the rows of their classifiers are reordered to the order of the first source.
+// the rows of their classifiers are reordered to the order of the first source. Sources may also know different
+// classes.
 #pragma once
 
 #include <string>
@@ -15,9 +16,11 @@ namespace tributary {
 // base/class_names.h. Empty if they are not the same.
 std::vector<int64_t> class_order(const std::vector<std::string>& theirs, const std::vector<std::string>& ours);
 
-// Gives every source the classes of the first, in its order and spelling. Returns the numbers of the sources whose
-// order changed. Throws an InputError that names both files if their classes differ, or if the classifier of a
-// TorchScript source cannot be reordered. `files[j]` is the file of source j.
+// Gives every source the union of the classes, by name: those of the first source in its order and spelling, then those
+// that the next one adds. If all know the same classes, the outputs of the others are reordered; returns the numbers of
+// those. Otherwise a source has outputs for some of the classes only (model/class_sets.h). Throws an InputError that
+// names two files if sources have no class in common, not even through others, or if the classifier of a TorchScript
+// source cannot be reordered. `files[j]` is the file of source j.
 std::vector<size_t> align_classes(std::vector<SourceModel>& sources, const std::vector<std::string>& files);
 
 }  // namespace tributary

@@ -51,6 +51,30 @@ PixelScale pixel_scale(const Normalisation& normalisation) {
   return {(1 / (255 * deviation)).to(torch::kFloat32), (-three(normalisation.mean) / deviation).to(torch::kFloat32)};
 }
 
+OutputParts output_parts(const SourceModel& source) {
+  OutputParts result;
+  const Tensor table = source.output_map().table();
+  if (!table.defined()) return result;
+  constexpr double kNone = -1e30;
+  const bool merges = table.size(1) > 1;
+  for (int64_t p = 0; p < table.size(1); ++p) {
+    const Tensor output = table.select(1, p).cpu();
+    const Tensor weight = (output.unsqueeze(1) == torch::arange(source.info().output_count())).to(torch::kFloat32);
+    result.parts.push_back(
+        {weight, merges ? (output < 0).to(torch::kFloat32) * kNone : torch::zeros({output.size(0)}, torch::kFloat32)});
+  }
+  if (merges && source.known().defined()) result.known = source.known().cpu().to(torch::kFloat32).unsqueeze(0);
+  return result;
+}
+
+Tensor completion_matrix(const Ensemble& ensemble) {
+  const Tensor known = ensemble.known();
+  if (!known.defined()) return {};
+  const int64_t m = known.size(0), classes = known.size(1);
+  const Tensor unit = torch::eye(m * classes).view({m * classes, m, classes}).permute({1, 0, 2});
+  return complete_logits(unit, known).permute({1, 0, 2}).reshape({m * classes, m * classes}).contiguous();
+}
+
 nlohmann::json export_facts(const Ensemble& ensemble) {
   nlohmann::json sources = nlohmann::json::array();
   for (const SourceModel& source : ensemble.sources)
@@ -76,9 +100,13 @@ void export_card(const std::string& path, const Ensemble& ensemble) {
 }
 
 void export_state_dict(const std::string& path, const Ensemble& ensemble) {
-  for (const SourceModel& source : ensemble.sources)
+  for (const SourceModel& source : ensemble.sources) {
     if (source.layered() == nullptr)
       input_error("source {} is TorchScript, which has no state dictionary; use --torchscript", source.info().name);
+    if (!source.output_map().empty())
+      input_error("source {} merges or lacks classes, which a state dictionary cannot say; use --torchscript or --onnx",
+                  source.info().name);
+  }
   const SourceModel& first = ensemble.sources.front();
   const std::string& network = first.info().architecture;
   const bool alone = ensemble.size() == 1 && architecture(network).photographs;

@@ -7,8 +7,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "tributary/model/ensemble.h"
+#include "tributary/model/layered_source.h"
 
 namespace tributary {
 
@@ -32,6 +34,18 @@ void export_safetensors(const std::string& path, const Ensemble& ensemble);
 // metadata, too, but not every runtime can read that.
 void export_card(const std::string& path, const Ensemble& ensemble);
 nlohmann::json export_facts(const Ensemble& ensemble);
+
+// The map from a source's outputs to its logits (model/class_sets.h): the logarithm of the sum of exp(part(outputs))
+// over all parts, times `known`. One part is linear, without exponential.
+struct OutputParts {
+  std::vector<Affine> parts;  // [K, outputs] and [K]; none: the outputs are the logits
+  Tensor known;               // float [1, K], 1 or 0; undefined: all are known
+};
+OutputParts output_parts(const SourceModel& source);
+
+// float32 [m K, m K]: the logits of all sources side by side times this matrix are the completed logits. Undefined if
+// every source knows all classes.
+Tensor completion_matrix(const Ensemble& ensemble);
 
 // (value / 255 - mean) / deviation as value * scale + shift.
 struct PixelScale {

@@ -294,6 +294,36 @@ class OnnxTranslator {
   size_t numbers_ = 0;
 };
 
+// The logits per class from the outputs `z` of a source (model/class_sets.h).
+std::string classes_of(OnnxTranslator& translator, const SourceModel& source, const std::string& z,
+                       const std::string& prefix) {
+  OnnxGraph& graph = translator.graph;
+  const OutputParts map = output_parts(source);
+  std::vector<std::string> parts, powers;
+  for (size_t p = 0; p < map.parts.size(); ++p)
+    parts.push_back(translator.affine(z, map.parts[p], prefix + "outputs" + std::to_string(p)));
+  if (parts.size() < 2) return parts.empty() ? z : parts.front();
+  const std::string top = graph.node("Max", parts);
+  for (const std::string& part : parts) powers.push_back(graph.node("Exp", {graph.node("Sub", {part, top})}));
+  const std::string merged = graph.node("Add", {graph.node("Log", {graph.node("Sum", powers)}), top});
+  return map.known.defined() ? graph.node("Mul", {merged, translator.constant(prefix + "known", map.known)}) : merged;
+}
+
+// Completes the logits of sources that do not know all classes.
+std::vector<std::string> completed(OnnxTranslator& translator, std::vector<std::string> logits,
+                                   const Ensemble& ensemble) {
+  const Tensor completion = completion_matrix(ensemble);
+  if (!completion.defined()) return logits;
+  const std::string all = translator.graph.node("Concat", logits, {{"axis", 1}});
+  const int64_t classes = completion.size(1) / ensemble.size();
+  for (int64_t j = 0; j < ensemble.size(); ++j) {
+    const Tensor own = completion.narrow(1, j * classes, classes).contiguous();
+    const std::string name = "completion." + std::to_string(j);
+    logits[static_cast<size_t>(j)] = translator.graph.node("MatMul", {all, translator.constant(name, own)});
+  }
+  return logits;
+}
+
 // Applies the mixture's rule (mixture.h) to the sources' logits.
 std::string combined(OnnxGraph& graph, const std::vector<std::string>& logits, const Mixture& mixture,
                      int64_t classes) {
@@ -365,8 +395,10 @@ void export_onnx(const std::string& path, const Ensemble& ensemble) {
     const std::string scaled = graph.node("Mul", {planes, translator.constant(prefix + "scale", scale.scale)});
     const std::string normalised = graph.node("Add", {scaled, translator.constant(prefix + "shift", scale.shift)});
     const std::string features = translator.translate(layered->network(), size, normalised, prefix);
-    logits.push_back(translator.affine(features, layered->folded_head(), prefix + "head"));
+    const std::string outputs = translator.affine(features, layered->folded_head(), prefix + "head");
+    logits.push_back(classes_of(translator, source, outputs, prefix));
   }
+  logits = completed(translator, std::move(logits), ensemble);
   const std::string result = combined(graph, logits, ensemble.mixture, classes);
   graph.node("Identity", {result}, {}, "probabilities");
   graph.output("probabilities", DType::F32, {"batch", classes});

@@ -270,6 +270,19 @@ std::string logits_of(ScriptWriter& script, const SourceModel& source, const std
   return fmt::format("self.{0}.classify(self.{0}.features({1}))", name, x);
 }
 
+// Returns the expression of the logits per class for the variable `z`, the outputs of source `j` (model/class_sets.h).
+std::string classes_of(ScriptWriter& script, const SourceModel& source, const std::string& z, int64_t j) {
+  const OutputParts map = output_parts(source);
+  std::vector<std::string> parts;
+  for (size_t p = 0; p < map.parts.size(); ++p)
+    parts.push_back(script.affine(z, map.parts[p], fmt::format("source{}.outputs{}", j, p)));
+  if (parts.empty()) return z;
+  if (parts.size() == 1) return parts.front();
+  const std::string merged = fmt::format("torch.logsumexp(torch.stack([{}]), 0)", fmt::join(parts, ", "));
+  if (!map.known.defined()) return merged;
+  return fmt::format("{} * {}", merged, script.member(fmt::format("known{}", j), map.known, false));
+}
+
 // Applies the mixture's rule (mixture.h) to the variable z, the logits [m, n, K].
 void combine(ScriptWriter& script, const Mixture& mixture, int64_t classes) {
   const auto weights = [&] { return script.member("weights", mixture.weights.view({-1, 1, 1}), false); };
@@ -302,10 +315,17 @@ void export_torchscript(const std::string& path, const Ensemble& ensemble) {
                 script.member(fmt::format("shift{}", j), scale.shift, false));
     const std::string value = logits_of(script, source, fmt::format("x{}", j), j);
     script.line("z{} = {}", j, value);
+    if (!source.output_map().empty()) script.line("z{} = {}", j, classes_of(script, source, fmt::format("z{}", j), j));
     logits.push_back(fmt::format("z{}", j));
   }
-  script.line("z = torch.stack([{}])", fmt::join(logits, ", "));
-  combine(script, ensemble.mixture, static_cast<int64_t>(ensemble.classes().size()));
+  const auto classes_count = static_cast<int64_t>(ensemble.classes().size());
+  if (const Tensor completion = completion_matrix(ensemble); completion.defined())
+    script.line("z = torch.matmul(torch.cat([{}], 1), {}).reshape([-1, {}, {}]).transpose(0, 1)",
+                fmt::join(logits, ", "), script.member("completion", completion, false), ensemble.size(),
+                classes_count);
+  else
+    script.line("z = torch.stack([{}])", fmt::join(logits, ", "));
+  combine(script, ensemble.mixture, classes_count);
   torch::jit::Module& module = script.finished();
   c10::List<std::string> classes;
   for (const std::string& name : ensemble.classes()) classes.push_back(name);

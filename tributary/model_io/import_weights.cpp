@@ -16,6 +16,7 @@
 #include "tributary/base/text.h"
 #include "tributary/io/weight_names.h"
 #include "tributary/model/scripted_source.h"
+#include "tributary/model_io/class_list.h"
 #include "tributary/model_io/fit_tensor.h"
 #include "tributary/model_io/timm_config.h"
 
@@ -50,19 +51,6 @@ std::array<double, 3> three_numbers(const std::string& text, const std::string& 
   }
   if (!good || count != 3) input_error("{}: '{}' is not three comma-separated numbers", what, printable(text));
   return values;
-}
-
-std::vector<std::string> class_names(const ImportOptions& options, int64_t count, const std::string& file) {
-  if (!options.classes.empty()) {
-    std::vector<std::string> names = read_class_names(options.classes);
-    if (static_cast<int64_t>(names.size()) != count)
-      input_error("{} has {} class names but {} has {} classes; write one name per line, in the order of the outputs",
-                  options.classes, names.size(), file, count);
-    return names;
-  }
-  std::vector<std::string> names;
-  for (int64_t k = 0; k < count; ++k) names.push_back(std::to_string(k));
-  return names;
 }
 
 std::string name_of_source(const std::string& path) {
@@ -151,7 +139,7 @@ void describe(const Collected& all, const std::string& path, int64_t backbone_wi
   const int64_t plain = rows("classifier.weight");
   info.classifier = plain > 0 ? ClassifierKind::kLinear : ClassifierKind::kWeightNorm;
   const int64_t classes = plain > 0 ? plain : rows("classifier.weight_v");
-  if (classes > 0) info.classes = class_names(options, classes, path);
+  if (classes > 0) name_outputs(options.classes, classes, path, info);
 }
 
 std::string unknown_network(const std::string& path, const WeightFile& weights) {
@@ -239,7 +227,8 @@ void declare(OptionTable& table, ImportOptions& options) {
   const std::string section = "model";
   table
       .text(section, "classes", &options.classes,
-            "text file with class names, one per line, for weights that come without")
+            "text file with class names, one per line, for weights that come without; \"lorry = truck\" renames a "
+            "class, or merges it into another")
       .metavar("FILE");
   table.flag(section, "ignore_extra", &options.ignore_extra, "ignore tensors that the network does not have");
   table.flag(section, "trust", &options.trust, "load TorchScript files, which can run code").transient().flag_only();
@@ -436,7 +425,7 @@ SourceModel import_script(const std::string& path, const ImportOptions& options)
   auto body = std::make_unique<ScriptedSource>(std::string(bytes.begin(), bytes.end()), path, options.last_layer,
                                                info.preprocessing.size);
   info.feature_width = body->feature_width();
-  info.classes = class_names(options, body->classes(), path);
+  name_outputs(options.classes, body->classes(), path, info);
   SourceModel source(info, std::move(body));
   source.set_file(path);
   return source;

@@ -71,7 +71,7 @@ SourceModel assemble_script(const SafetensorsFile& file, const ModelInfo& info, 
   const TensorEntry& entry = file.at(prefix + kTorchScript);
   auto body = std::make_unique<ScriptedSource>(std::string(entry.data.begin(), entry.data.end()), file.name(),
                                                info.last_layer, info.preprocessing.size);
-  if (body->feature_width() != info.feature_width || body->classes() != static_cast<int64_t>(info.classes.size()))
+  if (body->feature_width() != info.feature_width || body->classes() != info.output_count())
     input_error("{}: the TorchScript of {} does not match its description; the file is damaged", file.name(),
                 info.name);
   SourceModel source(info, std::move(body));
@@ -95,7 +95,7 @@ SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const s
     const Tensor value = read_tensor(file, prefix + tensor.name);
     if (value.sizes() != tensor.value.sizes() || value.scalar_type() != tensor.value.scalar_type())
       input_error("{}: tensor {} has another shape or dtype than {} with {} classes needs; the file is damaged",
-                  file.name(), prefix + tensor.name, info.architecture, info.classes.size());
+                  file.name(), prefix + tensor.name, info.architecture, info.output_count());
     tensor.value = value;
   }
   source.restore(state);
@@ -105,7 +105,11 @@ SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const s
 
 SourceModel assemble_source(const SafetensorsFile& file, bool trust) {
   const ModelInfo info = model_info_from_json(metadata_of(file, "model"), file.name());
-  return assemble(file, info, "", trust);
+  SourceModel source = assemble(file, info, "", trust);
+  if (source.known().defined())
+    input_error("{}: the model has no output for one of its {} classes; the file is damaged", file.name(),
+                info.classes.size());
+  return source;
 }
 
 Combination rule_named(const std::string& name, const std::string& file) {
@@ -126,6 +130,8 @@ Ensemble assemble_mixture(const SafetensorsFile& file, bool trust) {
   for (size_t j = 0; j < infos.size(); ++j)
     ensemble.sources.push_back(assemble(file, infos[j], fmt::format("source.{}.", j), trust));
   require_compatible(ensemble.sources, std::vector<std::string>(infos.size(), file.name()));
+  if (const Tensor known = ensemble.known(); known.defined() && !are_linked(known))
+    input_error("{}: a class has no source, or sources have no class in common; the file is damaged", file.name());
   ensemble.mixture.rule = rule_named(metadata_of(file, "rule"), file.name());
   if (file.find("weights")) {
     ensemble.mixture.weights = read_tensor(file, "weights");

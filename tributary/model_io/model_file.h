@@ -28,9 +28,9 @@ Ensemble load_ensemble(const std::string& source, const ImportOptions& options =
                        std::vector<std::string>* notices = nullptr);
 
 // Loads several sources as a plain ensemble (mean probability). Each is a path, or a path with its own options
-// (source_spec.h). Classes are brought into the order of the first source, by name (class_order.h). Adds to `notices`,
-// which may be null, where an order was changed, and what is only assumed. Throws an InputError if two sources have one
-// name, or if `options` describe weights of other programs and there are none.
+// (source_spec.h). Classes are united, in the order of the first source, by name (class_order.h). Adds to `notices`,
+// which may be null, where an order was changed, what is only assumed, and where sources know different classes. Throws
+// an InputError if two sources have one name, or if `options` describe weights of other programs and there are none.
 Ensemble load_sources(const std::vector<std::string>& sources, const ImportOptions& options = {},
                       std::vector<std::string>* notices = nullptr);
 

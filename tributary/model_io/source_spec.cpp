@@ -68,7 +68,7 @@ SourceSpec parse_source(const std::string& text, const ImportOptions& common) {
   table.text("", "name", &spec.name, "name of the source");
   for (auto& [name, value] : pairs_of(text, colon + 1)) {
     if (name == "classes") spec.own_classes = true;
-    if (name != "name" && name != "trust") spec.describing = name;
+    if (name != "name" && name != "trust" && name != "classes") spec.describing = name;
     table.set_flag(text, name, std::move(value));
   }
   try {

@@ -16,7 +16,7 @@ struct SourceSpec {
   ImportOptions options;     // those of all sources, overridden by those of this one
   bool own_classes = false;  // whether this source has its own list of class names
   std::string describing =
-      {};  // one of its own options that describes foreign weights, as "size"; empty: none is given
+      {};  // one of its own options that only weights of other programs take, as "size"; empty: none is given
 };
 
 // Parses `text`, where an existing path is taken as it is. Throws an InputError that starts with `text` if an option is

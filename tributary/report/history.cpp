@@ -140,7 +140,7 @@ void HistoryObserver::on_round(const RoundEvent& event) {
   if (event.trained)
     round.add("confident", torch::zeros({n}, torch::kUInt8).index_fill_(0, event.trained->confident.cpu(), 1),
               torch::kUInt8, DType::U8);
-  round.add_classes("source_label", event.logits.argmax(-1));
+  round.add_classes("source_label", own_logits(event.logits, event.ensemble->known()).argmax(-1));
 
   const Tensor sample = sample_of(n, event.round == event.rounds ? options_.last_sample : options_.sample);
   std::vector<Tensor> sampled;
@@ -162,6 +162,7 @@ void HistoryObserver::begin(const Ensemble& ensemble) const {
                            {"device", ensemble.sources.front().device().str()},
                            {"joint_width", ensemble.joint_width()}};
   for (const SourceModel& source : ensemble.sources) common["sources"].push_back(source.info().name);
+  if (const auto partly = partly_known(ensemble); !partly.empty()) common["known_by"] = partly;
   write_file_atomically(folder_.file("history/run.json"), json_text(common, 2) + "\n");
 }
 
@@ -176,6 +177,8 @@ History read_history(const std::string& run) {
     history.sources = object.at("sources").get<std::vector<std::string>>();
     history.device = object.at("device");
     history.joint_width = object.value("joint_width", int64_t{0});
+    if (object.contains("known_by"))
+      history.known_by = object.at("known_by").get<std::map<std::string, std::vector<std::string>>>();
   } catch (const nlohmann::json::exception&) {
     input_error("{} is damaged; repeat the run", common);
   }

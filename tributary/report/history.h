@@ -4,6 +4,7 @@
 // compare the history with labels.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct RoundHistory {
 };
 
 struct History {
-  std::vector<std::string> classes, sources;  // names
+  std::vector<std::string> classes, sources;                 // names
+  std::map<std::string, std::vector<std::string>> known_by;  // sources, for classes that not all of them know
   std::string device;
   int64_t joint_width = 0;  // width of the joint features before the projection; 0: unknown
   std::vector<RoundHistory> rounds;

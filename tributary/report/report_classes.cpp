@@ -19,11 +19,10 @@ ClassGroups groups_of(const Tensor& row, const Tensor& column, const std::vector
   const auto count = static_cast<int64_t>(classes.size());
   if (count <= kMostClasses) return {torch::arange(count), classes};
   const Tensor changed = row != column;
-  const Tensor moved = at::bincount(row.masked_select(changed), {}, count) +
-                       at::bincount(column.masked_select(changed), {}, count);
-  const Tensor kept = std::get<0>(std::get<1>(moved.sort(/*stable=*/true, 0, /*descending=*/true))
-                                      .narrow(0, 0, kKeptClasses)
-                                      .sort());
+  const Tensor moved =
+      at::bincount(row.masked_select(changed), {}, count) + at::bincount(column.masked_select(changed), {}, count);
+  const Tensor kept =
+      std::get<0>(std::get<1>(moved.sort(/*stable=*/true, 0, /*descending=*/true)).narrow(0, 0, kKeptClasses).sort());
   ClassGroups groups{torch::full({count}, kKeptClasses, torch::kInt64), {}};
   groups.index.index_put_({kept}, torch::arange(kKeptClasses));
   for (int64_t i = 0; i < kKeptClasses; ++i)
@@ -68,6 +67,8 @@ nlohmann::json report_classes(const ReportParts& parts) {
                           {"confidence", nullptr},
                           {"recall", nullptr},
                           {"precision", nullptr}};
+    const auto partly = parts.history.known_by.find(parts.history.classes[k]);
+    if (partly != parts.history.known_by.end()) row["known_by"] = partly->second;
     if (confidence.numel() > 0) row["confidence"] = confidence.mean().item<double>();
     if (parts.truth.defined()) {
       const Tensor is_class = parts.truth == number;

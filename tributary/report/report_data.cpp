@@ -187,6 +187,10 @@ nlohmann::json collected(const ReportSubject& subject, const ReportOptions& opti
   if (options.embedded_rounds > 0) data["embedding"] = report_embedding(parts, options);
   if (subject.pictures) data["gallery"] = report_gallery(parts, *subject.pictures, options.gallery);
   add_skipped(data["notes"], summary);
+  for (const auto& [name, sources] : history.known_by)
+    if (sources.size() == 1)
+      data["notes"].push_back(fmt::format("Class {}: {} alone knows it, so no other source confirms these predictions",
+                                          name, sources.front()));
   if (parts.result != &history.rounds.back())
     data["notes"].push_back(fmt::format("Predictions are those of round {}, which was kept: {}", parts.result->round,
                                         summary.at("kept").at("reason").get<std::string>()));

@@ -1,6 +1,7 @@
 #include "tributary/run/adaptation_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -89,6 +90,7 @@ std::optional<AdaptationRunResult> AdaptationRun::run() {
   Ensemble sources = load_sources(options_.sources, options_.import, &notices);
   if (session_.first())
     for (const std::string& notice : notices) listener_.on_warning(notice);
+  require_class_sets(sources);
   load_data(sources);
   session_.require_equal(data_.target.size(), options_.target);
   if (folder) folder->lock();
@@ -109,6 +111,18 @@ std::optional<AdaptationRunResult> AdaptationRun::run() {
         [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
   }
   return AdaptationRunResult{folder->summary()};
+}
+
+void AdaptationRun::require_class_sets(const Ensemble& sources) const {
+  const auto partly = partly_known(sources);
+  if (options_.method.mixes_class_sets || partly.empty()) return;
+  const auto& [name, knowing] = *partly.begin();
+  std::vector<std::string> able;
+  for (const MethodEntry& entry : registered_methods())
+    if (entry.mixes_class_sets) able.push_back(entry.name);
+  input_error("--method {} needs sources that know the same classes, but only {} of {} know{} '{}'; choose --method {}",
+              options_.method.name, knowing.size(), sources.size(), knowing.size() == 1 ? "s" : "", printable(name),
+              fmt::join(able, " or "));
 }
 
 Ensemble AdaptationRun::load_unadapted() const {
@@ -240,7 +254,8 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   if (!kept.is_last()) kept.hand_back(ensemble);
   save_ensemble(folder.file("model.safetensors"), ensemble);
   const PredictedLabels predictions =
-      kept.is_last() ? predicted_labels(record.last().probabilities, record.last().logits) : kept.result().predictions;
+      kept.is_last() ? predicted_labels(record.last().probabilities, record.last().logits, ensemble.known())
+                     : kept.result().predictions;
   write_file_atomically(folder.file("predictions.csv"),
                         predictions_text(data_.target, data_.skipped, ensemble, predictions, PredictionFormat::kCsv));
   if (!data_.given.picture.empty()) save_given(folder.file("given_labels.csv"), ensemble.classes());

@@ -70,6 +70,8 @@ class AdaptationRun {
   };
   class ObserverState;
 
+  // Throws an InputError if the sources know different classes and the method cannot adapt them.
+  void require_class_sets(const Ensemble& sources) const;
   Ensemble load_unadapted() const;
   void load_data(const Ensemble& sources);
   void load_given(const Ensemble& sources);

@@ -160,8 +160,14 @@ SourceModel DistillationRun::make_student(const Ensemble& teachers, std::string&
   if (from_teacher) {
     ModelInfo info = teacher->info();
     info.name = name;
-    SourceModel student(info, Init());
-    student.restore(copy_of(teacher->state()));
+    const bool has_all_classes = info.outputs.empty();
+    info.outputs.clear();
+    SourceModel student(info, has_all_classes ? Init() : Init(Random(options_.seed, Purpose::kInitialise)));
+    NamedTensors state = copy_of(teacher->state());
+    const NamedTensors fresh = student.state();
+    for (size_t i = 0; i < state.size() && !has_all_classes; ++i)
+      if (state[i].name.starts_with("classifier.")) state[i].value = fresh[i].value;
+    student.restore(state);
     return student;
   }
   ModelInfo info = fresh_info(name, network, teachers.classes());

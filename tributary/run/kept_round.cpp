@@ -69,7 +69,7 @@ void KeptRound::on_round(const RoundEvent& event) {
   const Tensor label = event.probabilities.argmax(-1).cpu();
   const LabelFreeScores scores = label_free_scores(event.probabilities, event.weights, sources);
   if (event.round == 0) {
-    witnesses_ = WitnessRule(event.logits);
+    witnesses_ = WitnessRule(event.logits, event.ensemble->known());
     first_label_ = label;
     first_scores_ = scores;
   }
@@ -98,7 +98,7 @@ void KeptRound::on_round(const RoundEvent& event) {
                   copies_on_host(event.ensemble->state()),
                   {event.ensemble->mixture.rule, on_host(event.ensemble->mixture.weights)},
                   on_host(event.weights),
-                  predicted_labels(event.probabilities, event.logits),
+                  predicted_labels(event.probabilities, event.logits, event.ensemble->known()),
                   scores};
   reasons_.push_back(std::move(reasons));
 }
@@ -197,7 +197,7 @@ void KeptRound::restore(const nlohmann::json& state) {
 void KeptRound::require_fit(const RunShape& shape, const Ensemble& ensemble) const {
   const auto [pictures, sources, classes, round] = shape;
   require_in_checkpoint(witnesses_.classes() == classes, "witness classes");
-  require_integers(witnesses_.labels(), {sources, pictures}, 0, classes, "witnesses");
+  require_integers(witnesses_.labels(), {sources, pictures}, kAbstains, classes, "witnesses");
   require_integers(first_label_, {pictures}, 0, classes, "first label");
   if (previous_label_.defined()) require_integers(previous_label_, {pictures}, 0, classes, "previous label");
   require_in_checkpoint(static_cast<int64_t>(reasons_.size()) == round, "rounds that were judged");
@@ -242,7 +242,7 @@ void KeptRound::restore_tensors(const NamedTensors& tensors) {
   const auto own = [&tensors](const std::string& name) { return find(tensors, kPrefix + name); };
   require_integers(own("classes"), {1}, 2, INT32_MAX, "witness classes");
   const auto classes = own("classes").item<int64_t>();
-  require_integers(own("witness"), {-1, -1}, 0, classes, "witnesses");
+  require_integers(own("witness"), {-1, -1}, kAbstains, classes, "witnesses");
   require_integers(own("others"), own("witness").sizes().vec(), 0, classes, "other witnesses");
   witnesses_ = WitnessRule(own("witness"), own("others"), classes);
   first_label_ = own("first_label");

@@ -27,6 +27,13 @@ struct Line {
   std::vector<std::string> by_source;  // empty if there is only one source
 };
 
+// The share of the sources that know the predicted class and predict it too, float [n].
+Tensor agreement_of(const Tensor& predicted, const Tensor& by_source, const Tensor& known) {
+  const Tensor agrees = (by_source == predicted).to(torch::kFloat32);
+  if (!known.defined()) return agrees.mean(0);
+  return agrees.sum(0) / known.index_select(1, predicted).to(torch::kFloat32).sum(0);
+}
+
 std::string csv_line(const Line& line) {
   std::string text =
       fmt::format("{},{},{:.6f},{:.4g}", csv_field(line.path), csv_field(line.name), line.confidence, line.agreement);
@@ -36,22 +43,22 @@ std::string csv_line(const Line& line) {
 
 }  // namespace
 
-PredictedLabels predicted_labels(const Tensor& probabilities, const Tensor& logits) {
+PredictedLabels predicted_labels(const Tensor& probabilities, const Tensor& logits, const Tensor& known) {
   const auto [confidence, predicted] = probabilities.max(-1);
   return {predicted.cpu().contiguous(), confidence.to(torch::kCPU, torch::kFloat32).contiguous(),
-          logits.argmax(-1).cpu().contiguous()};
+          own_logits(logits, known).argmax(-1).cpu().contiguous()};
 }
 
 std::string predictions_text(const ImageSet& images, const std::vector<SkippedPicture>& skipped,
                              const Ensemble& ensemble, const Tensor& probabilities, const Tensor& logits,
                              PredictionFormat format) {
-  return predictions_text(images, skipped, ensemble, predicted_labels(probabilities, logits), format);
+  return predictions_text(images, skipped, ensemble, predicted_labels(probabilities, logits, ensemble.known()), format);
 }
 
 std::string predictions_text(const ImageSet& images, const std::vector<SkippedPicture>& skipped,
                              const Ensemble& ensemble, const PredictedLabels& predictions, PredictionFormat format) {
   const auto& [host_predicted, host_confidence, by_source] = predictions;
-  const Tensor agreement = (by_source == host_predicted).to(torch::kFloat32).mean(0);
+  const Tensor agreement = agreement_of(host_predicted, by_source, ensemble.known());
   const int64_t sources = ensemble.size() > 1 ? ensemble.size() : 0;
   const bool csv = format == PredictionFormat::kCsv;
   const auto class_name = [&](int64_t index) { return ensemble.classes()[index]; };

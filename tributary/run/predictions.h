@@ -16,14 +16,14 @@ enum class PredictionFormat { kCsv, kJsonLines };
 struct PredictedLabels {
   Tensor label;       // int64 [n], of the mixture
   Tensor confidence;  // float [n], its probability
-  Tensor by_source;   // int64 [m, n], label per source
+  Tensor by_source;   // int64 [m, n], label per source, out of the classes that it knows
 };
-// From the probabilities [n, K] of the mixture and the logits [m, n, K] of its sources.
-PredictedLabels predicted_labels(const Tensor& probabilities, const Tensor& logits);
+// From the probabilities [n, K] of the mixture, and the logits [m, n, K] and Ensemble::known() of its sources.
+PredictedLabels predicted_labels(const Tensor& probabilities, const Tensor& logits, const Tensor& known);
 
 // `probabilities` [n, K] of the mixture and `logits` [m, n, K] of its sources, in the order of `images`. "agreement" is
-// the share of sources with the same class; a mixture of several sources also lists the class of each. Skipped pictures
-// come last, with the reason in place of a class.
+// the share of sources with the same class, out of those that know it; a mixture of several sources also lists the
+// class of each. Skipped pictures come last, with the reason in place of a class.
 std::string predictions_text(const ImageSet& images, const std::vector<SkippedPicture>& skipped,
                              const Ensemble& ensemble, const Tensor& probabilities, const Tensor& logits,
                              PredictionFormat format);

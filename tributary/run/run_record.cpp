@@ -84,9 +84,9 @@ void RunRecord::require_fit(const RunShape& shape) const {
   const auto all_below = [](const std::vector<int64_t>& values, int64_t limit) {
     return std::all_of(values.begin(), values.end(), [limit](int64_t value) { return value < limit; });
   };
-  require_in_checkpoint(static_cast<int64_t>(first_labels_.size()) == shape.pictures &&
-                            all_below(first_labels_, shape.classes),
-                        "first labels");
+  require_in_checkpoint(
+      static_cast<int64_t>(first_labels_.size()) == shape.pictures && all_below(first_labels_, shape.classes),
+      "first labels");
   require_in_checkpoint(
       static_cast<int64_t>(confident_.size()) <= shape.round && all_below(confident_, shape.pictures + 1), "confident");
   if (first_mixture_.weights.defined()) require_numbers(first_mixture_.weights, {shape.sources}, "first weights");
@@ -105,6 +105,7 @@ void RunRecord::add_to(nlohmann::json& summary) const {
   for (int64_t j = 0; j < count; ++j)
     summary["sources"].push_back(
         {{"name", last_.ensemble->sources[j].info().name}, {"weight", share[j].item<double>()}});
+  if (const auto partly = partly_known(*last_.ensemble); !partly.empty()) summary["known_by"] = partly;
   summary["pictures"] = last_.probabilities.size(0);
   summary["rounds"] = last_.rounds;
   summary["initial_confident"] = last_.initial_confident;

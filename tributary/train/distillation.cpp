@@ -45,7 +45,7 @@ class DistillationTask : public TrainingTask {
     LoopOptions loop;
     loop.batch = batch_;
     loop.augmentation = resolve_defaults(options_.augmentation, student_.info(), /*adapting=*/false);
-    loop.cuda_graph = student_.capturable();
+    loop.cuda_graph = student_.capturable() && !teachers_.known().defined();  // completing logits needs the host
     for (const SourceModel& teacher : teachers_.sources) loop.cuda_graph = loop.cuda_graph && teacher.capturable();
     loop.advice = "try a smaller learning rate (--rate)";
     return loop;
@@ -91,7 +91,7 @@ class DistillationTask : public TrainingTask {
       SourceModel& teacher = teachers_.sources[j];
       logits.push_back(teacher.classify(teacher.features(x[j])));
     }
-    return combine(at::stack(logits), mixture_);
+    return combine(teachers_.stacked(logits), mixture_);
   }
 
   // The rows of a batch that this process must read for the student and the teachers; undefined: all.

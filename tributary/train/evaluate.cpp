@@ -169,7 +169,7 @@ Tensor evaluate_logits(Ensemble& ensemble, const DeviceImages& images) {
   std::vector<Tensor> logits;
   for (const Outputs& outputs : pass_over(ensemble.sources, images, /*mixed_precision=*/false, /*keep_features=*/false))
     logits.push_back(outputs.logits);
-  return at::stack(logits);
+  return ensemble.stacked(logits);
 }
 
 }  // namespace tributary

@@ -30,7 +30,7 @@ std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages
                               double* waited = nullptr);
 Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision = false);
 
-// The logits of every source, [m, n, K]. Features are not kept.
+// The logits of every source, [m, n, K], completed where it does not know a class. Features are not kept.
 Tensor evaluate_logits(Ensemble& ensemble, const DeviceImages& images);
 
 // The outputs for augmented pictures, in evaluation mode. `random_of(begin)` is the stream of the batch that begins

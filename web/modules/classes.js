@@ -35,6 +35,13 @@ export function classesSection(run) {
       cell: (row) => signed(row.after - row.before),
     },
   ];
+  if (rows.some((row) => row.known_by))
+    columns.splice(1, 0, {
+      name: 'Known by',
+      hint: 'The sources that know this class; one alone is confirmed by nobody',
+      value: (row) => row.known_by?.length ?? run.sources.length,
+      cell: (row) => (row.known_by ? row.known_by.join(', ') + (row.known_by.length === 1 ? ' alone' : '') : 'all'),
+    });
   /** @type {[keyof ClassFigures, string, string][]} */
   const shares = [
     ['confidence', 'Confidence', 'Mean confidence of the pictures predicted as this class'],

@@ -77,6 +77,7 @@
 /**
  * @typedef {object} ClassFigures
  * @property {string} class
+ * @property {string[]} [known_by]  sources that know the class, where not all do
  * @property {number} before
  * @property {number} after
  * @property {number | null} [confidence]

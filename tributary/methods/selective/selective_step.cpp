@@ -102,9 +102,51 @@ SelectiveStep::SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options
       adversary_(ensemble.joint_width(), options.alignment,
                  Random(static_cast<uint64_t>(options.seed), Purpose::kAdversary)),
       branches_(ensemble.size(), ensemble.sources.front().device()) {
+  for (const SourceModel& source : ensemble_.sources) own_classes_.push_back(own_classes(source));
   adversary_.to(ensemble.sources.front().device());
   for (SourceModel& source : ensemble_.sources)
     for (NamedTensor& frozen : source.classifier_parameters()) frozen.value.set_requires_grad(false);
+}
+
+SelectiveStep::OwnClasses SelectiveStep::own_classes(const SourceModel& source) {
+  if (!source.known().defined()) return {};
+  const Tensor& known = source.known();
+  return {known.nonzero().flatten(), (known.to(torch::kInt64).cumsum(0) - 1).clamp_min(0), known.to(torch::kFloat32)};
+}
+
+StepBatch SelectiveStep::own_batch(const StepBatch& batch, int64_t j) const {
+  const OwnClasses& own = own_classes_[static_cast<size_t>(j)];
+  StepBatch mine;
+  mine.label = batch.label;
+  mine.weight = batch.weight;
+  mine.mixing = batch.mixing;
+  if (!own.classes.defined()) return mine;
+  mine.weight = own.is_known.index_select(0, batch.label);
+  mine.known = mine.weight;
+  if (batch.weight.defined()) mine.weight = mine.weight * batch.weight;
+  mine.label = own.number.index_select(0, batch.label);
+  return mine;
+}
+
+Tensor SelectiveStep::informed_weight(const StepBatch& mine, const std::vector<Tensor>& informed) const {
+  if (!mine.known.defined()) return {};
+  std::vector<Tensor> weight = {mine.known};
+  const bool all = informed.size() > 1 && options_.information_set == InformationSet::kAll;
+  const bool mixed = informed.size() > 1 && options_.information_set == InformationSet::kMixed;
+  if (all) weight.push_back(at::ones({informed[1].size(0)}, mine.known.options()));
+  if (mixed) weight.push_back(mine.known * mine.known.index_select(0, mine.mixing.permutation));
+  return at::cat(weight);
+}
+
+Tensor SelectiveStep::information_of(const Tensor& predicted, const Tensor& weight, const OwnClasses& own) const {
+  const double marginal_epsilon = options_.aggregation.marginal_epsilon;
+  if (!own.classes.defined())
+    return options_.has_class_prior() ? information_loss_with_prior(predicted, prior_)
+                                      : information_loss(predicted, kEntropyEpsilon, marginal_epsilon);
+  if (!options_.has_class_prior())
+    return weighted_information_loss(predicted, weight, kEntropyEpsilon, marginal_epsilon);
+  const Tensor prior = prior_.index_select(0, own.classes);
+  return weighted_information_loss_with_prior(predicted, weight, prior / prior.sum().clamp_min(1e-12));
 }
 
 NamedTensors SelectiveStep::state() const {
@@ -152,12 +194,18 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
         .to(torch::kFloat32);
   };
   Source result;
+  const OwnClasses& own = own_classes_[static_cast<size_t>(j)];
+  const auto classify = [&](const Tensor& phi) {
+    const Tensor z = source.classify(phi);
+    return own.classes.defined() ? z.index_select(1, own.classes) : z;
+  };
+  const StepBatch mine = own_batch(batch, j);
   Tensor phi_mix, z_mix, ce_mix;
   if (options_.mixup) {
     phi_mix = features(mixed, StepPass::kMixed);
-    z_mix = source.classify(phi_mix);
-    ce_mix = batch.weight.defined() ? mixed_cross_entropy(z_mix, batch.label, batch.weight, batch.mixing)
-                                    : mixed_cross_entropy(z_mix, batch.label, batch.mixing);
+    z_mix = classify(phi_mix);
+    ce_mix = mine.weight.defined() ? mixed_cross_entropy(z_mix, mine.label, mine.weight, batch.mixing)
+                                   : mixed_cross_entropy(z_mix, mine.label, batch.mixing);
     // Nothing else needs the mixed pass: its backward pass now frees a third of the memory.
     if (!at_once && options_.information_set != InformationSet::kMixed &&
         options_.adversarial_set != AdversarialSet::kMixed) {
@@ -166,22 +214,20 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
     }
   }
   const Tensor phi_l = features(batch.confident[j], StepPass::kConfident);
-  const Tensor z_l = source.classify(phi_l);
-  const Tensor ce_l = batch.weight.defined() ? weighted_cross_entropy(z_l, batch.label, batch.weight)
-                                             : at::cross_entropy_loss(z_l, batch.label);
+  const Tensor z_l = classify(phi_l);
+  const Tensor ce_l = mine.weight.defined() ? weighted_cross_entropy(z_l, mine.label, mine.weight)
+                                            : at::cross_entropy_loss(z_l, mine.label);
   result.aligned = phi_l;
   std::vector<Tensor> informed = {z_l};
   if (!batch.unconfident.empty()) {  // also without alignment: it updates the running statistics
     result.unconfident = features(batch.unconfident[j], StepPass::kUnconfident);
-    if (options_.information_set == InformationSet::kAll) informed.push_back(source.classify(result.unconfident));
+    if (options_.information_set == InformationSet::kAll) informed.push_back(classify(result.unconfident));
   }
   if (options_.mixup && options_.information_set == InformationSet::kMixed) informed.push_back(z_mix);
   if (options_.mixup && options_.adversarial_set == AdversarialSet::kMixed) result.aligned = at::cat({phi_l, phi_mix});
   result.cross_entropy = options_.mixup ? ce_mix + ce_l : ce_l;
   const Tensor predicted = (informed.size() == 1 ? z_l : at::cat(informed)).softmax(-1);
-  result.information = options_.has_class_prior()
-                           ? information_loss_with_prior(predicted, prior_)
-                           : information_loss(predicted, kEntropyEpsilon, options_.aggregation.marginal_epsilon);
+  result.information = information_of(predicted, informed_weight(mine, informed), own);
   result.objective = options_.lambda_ce * result.cross_entropy + options_.lambda_im * result.information;
   return result;
 }

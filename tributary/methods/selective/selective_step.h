@@ -20,6 +20,7 @@ struct StepBatch {
   Tensor weight{};                  // of each sample's cross-entropy, float [b]; undefined: 1
   std::vector<Tensor> unconfident;  // x_u; empty if too few are left to align with
   Mixing mixing;                    // unused without mixup
+  Tensor known{};                   // float [b], 1 for samples whose class the source knows; undefined: all are
 };
 
 // The losses of a step in the order of `MeanLosses`: cross-entropy and information of each source, adversarial and
@@ -62,6 +63,18 @@ class SelectiveStep {
  private:
   struct Source;
   using Flat = std::map<StepPass, Tensor>;  // the backbone's features, per pass
+  // The classes that a source knows; undefined tensors if it knows all.
+  struct OwnClasses {
+    Tensor classes;   // int64 [K_j]
+    Tensor number;    // int64 [K], the number of a class among them; 0 if it is unknown
+    Tensor is_known;  // float [K], 1 or 0
+  };
+  static OwnClasses own_classes(const SourceModel& source);
+  // The labels of a batch in the numbers of source j. Samples of classes that it does not know have weight 0.
+  StepBatch own_batch(const StepBatch& batch, int64_t j) const;
+  // The weight of every row in the information loss; undefined: 1. Unconfident samples have no label and count.
+  Tensor informed_weight(const StepBatch& mine, const std::vector<Tensor>& informed) const;
+  Tensor information_of(const Tensor& predicted, const Tensor& weight, const OwnClasses& own) const;
   DropoutStream& stream_of(StepDropout& dropout_stream, int64_t j, StepPass pass) const;
   // Backbone features of all passes of every source that ranks divide by source; empty for the others.
   std::vector<Flat> divided_features(const StepBatch& batch, const std::vector<Tensor>& mixed,
@@ -77,6 +90,7 @@ class SelectiveStep {
   Sgd optimiser_;
   Adversary adversary_;
   Branches branches_;  // one per source
+  std::vector<OwnClasses> own_classes_;
 };
 
 }  // namespace tributary

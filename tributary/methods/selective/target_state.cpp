@@ -30,7 +30,8 @@ TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, con
     state.features.push_back(outputs.features);
     logits.push_back(outputs.logits);
   }
-  state.logits = at::stack(logits);
+  state.logits = ensemble.stacked(logits);
+  state.known = ensemble.known();
   return state;
 }
 
@@ -47,13 +48,14 @@ Tensor sample_weights_of(const Tensor& label, int64_t classes, const SelectiveOp
 
 // The domain weights of the unadapted sources. With `class_cap` they need labels of the samples: first those of a vote
 // that is weighted by agreement, then those of the weighted mixture itself.
-Tensor first_weights(const Tensor& logits, const Tensor& start, const Tensor& prior, const SelectiveOptions& options,
-                     const GivenLabels& given) {
+Tensor first_weights(const TargetState& state, const Tensor& start, const Tensor& prior,
+                     const SelectiveOptions& options, const GivenLabels& given) {
+  const Tensor& logits = state.logits;
   if (options.class_cap == 0 || logits.size(0) < 2)
     return optimise_weights(logits, start, options.aggregation, prior, {}, given);
   constexpr int kPasses = 2;
   const int64_t classes = logits.size(-1);
-  Tensor weights = weights_from_agreement(logits.argmax(-1), classes).to(logits.device());
+  Tensor weights = weights_from_agreement(votes(logits, state.known), classes).to(logits.device());
   for (int pass = 0; pass < kPasses; ++pass) {
     const Mixture mixture = weighted_mixture(weights, options.aggregation.space, options.aggregation.scale);
     const Tensor label = combine(logits, mixture).argmax(-1);
@@ -64,10 +66,11 @@ Tensor first_weights(const Tensor& logits, const Tensor& start, const Tensor& pr
 }
 
 // Labels of the unadapted sources, which show how large the classes are; undefined without `class_cap`.
-Tensor first_labels(const Tensor& logits, const Ensemble& ensemble, const SelectiveOptions& options) {
+Tensor first_labels(const TargetState& state, const Ensemble& ensemble, const SelectiveOptions& options) {
   if (options.class_cap == 0) return {};
-  const Tensor weights = first_weights(logits, starting_weights(ensemble, options), {}, options, {});
-  return combine(logits, weighted_mixture(weights, options.aggregation.space, options.aggregation.scale)).argmax(-1);
+  const Tensor weights = first_weights(state, starting_weights(ensemble, options), {}, options, {});
+  return combine(state.logits, weighted_mixture(weights, options.aggregation.space, options.aggregation.scale))
+      .argmax(-1);
 }
 
 void take_target_statistics(Ensemble& ensemble, const DeviceImages& images, int64_t passes,
@@ -76,7 +79,7 @@ void take_target_statistics(Ensemble& ensemble, const DeviceImages& images, int6
 }
 
 double trust_in(const TargetState& state) {
-  return mutual_trust(state.logits.argmax(-1), state.logits.size(-1));
+  return mutual_trust(votes(state.logits, state.known), state.logits.size(-1));
 }
 
 void measure_largest_class(TargetState& state, const Tensor& label) {
@@ -91,7 +94,7 @@ TargetState evaluate_start(Ensemble& ensemble, const DeviceImages& images, const
   const NamedTensors statistics = running_statistics(ensemble);
   if (options.target_statistics == 0 || statistics.empty()) {
     TargetState state = evaluate_sources(ensemble, images, options);
-    measure_largest_class(state, first_labels(state.logits, ensemble, options));
+    measure_largest_class(state, first_labels(state, ensemble, options));
     return state;
   }
   const bool compares = options.statistics_rule == StatisticsRule::kAgreement && ensemble.size() >= 2;
@@ -101,11 +104,11 @@ TargetState evaluate_start(Ensemble& ensemble, const DeviceImages& images, const
   }
   const NamedTensors own = copy_of(statistics);
   TargetState before = evaluate_sources(ensemble, images, options);
-  measure_largest_class(before, first_labels(before.logits, ensemble, options));
+  measure_largest_class(before, first_labels(before, ensemble, options));
   take_target_statistics(ensemble, images, options.target_statistics, options);
   TargetState after = evaluate_sources(ensemble, images, options);
   after.largest_share = before.largest_share;
-  const Tensor own_labels = before.logits.argmax(-1), labels = after.logits.argmax(-1);
+  const Tensor own_labels = votes(before.logits, before.known), labels = votes(after.logits, after.known);
   const int64_t classes = after.logits.size(-1);
   // Sources that err towards one class also make it look large; with the target's statistics they then agree clearly
   // more.
@@ -147,10 +150,11 @@ Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, 
   std::vector<Tensor> posteriors;
   for (size_t j = 0; j < state.features.size(); ++j) {
     const Tensor own = state.logits[static_cast<int64_t>(j)].softmax(-1);
-    posteriors.push_back(
-        refined_posterior(state.features[j], with_given_labels(label_of(own), given), own, options.prototypes, given));
+    const Tensor known = state.known.defined() ? state.known[static_cast<int64_t>(j)].to(own.device()) : Tensor();
+    posteriors.push_back(refined_posterior(state.features[j], with_given_labels(label_of(own), given), own,
+                                           options.prototypes, known, given));
   }
-  return at::stack(posteriors);
+  return complete_posteriors(at::stack(posteriors), state.known);
 }
 
 // The class prior that the options ask for, estimated from a score [n, K] if it is `auto`; undefined if it is uniform.
@@ -170,7 +174,7 @@ TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const Se
   state.seconds.evaluation = lap(watch, images.device());
   if (options.has_class_prior()) state.trust = trust_in(state);
   const Tensor prior = prior_of(state.logits.softmax(-1).mean(0), state.trust, ensemble, options);
-  state.weights = first_weights(state.logits, starting_weights(ensemble, options), prior, options, given);
+  state.weights = first_weights(state, starting_weights(ensemble, options), prior, options, given);
   state.seconds.weights = lap(watch, images.device());
   const Mixture mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
   const Tensor mixed = combine(state.logits, mixture).argmax(-1);

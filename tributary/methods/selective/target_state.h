@@ -11,7 +11,8 @@
 namespace tributary {
 
 struct TargetState {
-  Tensor logits;                 // [m, n, K]
+  Tensor logits;                 // [m, n, K], completed (model/class_sets.h)
+  Tensor known;                  // bool [m, K]: which source knows which class; undefined if all know all
   std::vector<Tensor> features;  // [n, d_j], see adapt/feature_rows.h
   Tensor weights;                // [m], raw
   Tensor posteriors;             // [m, n, K], of the prototypes

@@ -38,6 +38,7 @@ MethodEntry source_ensemble_method() {
                                    "how the source ensemble combines its sources");
                     },
                     [rule](const MethodOptions& common) { return std::make_unique<SourceEnsemble>(common, *rule); }};
+  entry.mixes_class_sets = true;
   entry.length_options = {};  // it does not train
   entry.unused_options = {"rate_backbone",   "rate_bottleneck",  "cuda_graph",     "augment",
                           "augment_shift",   "augment_flip",     "augment_grey",   "augment_rotation",
