@@ -70,6 +70,8 @@ ModelInfo info_from(const json& object) {
                                            {"linear", ClassifierKind::kLinear});
   info.first_stride = choice<FirstStride>(object, "stride", {"3x3", FirstStride::kIn3x3}, {"1x1", FirstStride::kIn1x1});
   info.last_layer = object.value("last_layer", std::string());
+  if (object.contains("calibration"))
+    info.calibration = calibration_from_json(object.at("calibration"), info.classes.size());
   check(info);
   return info;
 }
@@ -98,6 +100,7 @@ std::string to_json(const ModelInfo& info) {
                  {"classifier", info.classifier == ClassifierKind::kWeightNorm ? "weight_norm" : "linear"},
                  {"stride", info.first_stride == FirstStride::kIn3x3 ? "3x3" : "1x1"}};
   if (!info.last_layer.empty()) object["last_layer"] = info.last_layer;
+  if (info.calibration) object["calibration"] = to_json(*info.calibration);
   return json_text(object);
 }
 

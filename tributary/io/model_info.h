@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tributary/base/preprocessing.h"
+#include "tributary/io/calibration.h"
 
 namespace tributary {
 
@@ -41,7 +43,8 @@ struct ModelInfo {
   double bottleneck_dropout = 0.5;  // in training
   ClassifierKind classifier = ClassifierKind::kWeightNorm;
   FirstStride first_stride = FirstStride::kIn3x3;
-  std::string last_layer;  // of a TorchScript source without the methods `features` and `classify`
+  std::string last_layer;                  // of a TorchScript source without the methods `features` and `classify`
+  std::optional<Calibration> calibration;  // of these weights on their own domain; none in files from elsewhere
 };
 
 std::string to_json(const ModelInfo& info);

@@ -35,6 +35,9 @@ class SourceModel {
   void rename(std::string name) { info_.name = std::move(name); }
   void rename_classes(std::vector<std::string> names) { info_.classes = std::move(names); }  // in the same order
 
+  // The calibration of the present weights; none once they are trained further.
+  void set_calibration(std::optional<Calibration> calibration) { info_.calibration = std::move(calibration); }
+
   // The file that the model came from, for messages; its name if there is none.
   std::string origin() const { return file_.empty() ? info_.name : file_; }
   void set_file(std::string file) { file_ = std::move(file); }

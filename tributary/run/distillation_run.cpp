@@ -160,6 +160,7 @@ SourceModel DistillationRun::make_student(const Ensemble& teachers, std::string&
   if (from_teacher) {
     ModelInfo info = teacher->info();
     info.name = name;
+    info.calibration.reset();
     SourceModel student(info, Init());
     student.restore(copy_of(teacher->state()));
     return student;
