@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tributary/base/csv.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/json_text.h"
+#include "tributary/base/text.h"
 
 namespace tributary {
 namespace {
@@ -46,12 +49,14 @@ struct Line {
   std::string path, name;
   float confidence, agreement;
   std::vector<std::string> by_source;  // empty if there is only one source
+  std::optional<bool> check;
 };
 
 std::string csv_line(const Line& line) {
   std::string text =
       fmt::format("{},{},{:.6f},{:.4g}", csv_field(line.path), csv_field(line.name), line.confidence, line.agreement);
   for (const std::string& name : line.by_source) text += "," + csv_field(name);
+  if (line.check) text += *line.check ? ",yes" : ",no";
   return text + ",\n";
 }
 
@@ -71,7 +76,7 @@ std::string predictions_text(const ImageSet& images, const std::vector<SkippedPi
 
 std::string predictions_text(const ImageSet& images, const std::vector<SkippedPicture>& skipped,
                              const Ensemble& ensemble, const PredictedLabels& predictions, PredictionFormat format) {
-  const auto& [host_predicted, host_confidence, by_source] = predictions;
+  const auto& [host_predicted, host_confidence, by_source, check] = predictions;
   const Tensor agreement = (by_source == host_predicted).to(torch::kFloat32).mean(0);
   const int64_t sources = ensemble.size() > 1 ? ensemble.size() : 0;
   const bool csv = format == PredictionFormat::kCsv;
@@ -81,14 +86,16 @@ std::string predictions_text(const ImageSet& images, const std::vector<SkippedPi
   if (csv) {
     text = "path,class,confidence,agreement";
     for (int64_t j = 0; j < sources; ++j) text += "," + csv_field(ensemble.sources[j].info().name);
-    text += ",error\n";
+    text += check.defined() ? ",check,error\n" : ",error\n";
   }
   for (int64_t i = 0; i < images.size(); ++i) {
     Line line{images.names[i],
               class_name(host_predicted.data_ptr<int64_t>()[i]),
               host_confidence.data_ptr<float>()[i],
               agreement.data_ptr<float>()[i],
+              {},
               {}};
+    if (check.defined()) line.check = check.data_ptr<bool>()[i];
     for (int64_t j = 0; j < sources; ++j)
       line.by_source.push_back(class_name(by_source.data_ptr<int64_t>()[j * images.size() + i]));
     if (csv) {
@@ -99,30 +106,56 @@ std::string predictions_text(const ImageSet& images, const std::vector<SkippedPi
         {"path", line.path}, {"class", line.name}, {"confidence", line.confidence}, {"agreement", line.agreement}};
     for (int64_t j = 0; j < sources; ++j)
       object["sources"].push_back({{"name", ensemble.sources[j].info().name}, {"class", line.by_source[j]}});
+    if (line.check) object["check"] = *line.check;
     text += json_line(object);
   }
   for (const SkippedPicture& bad : skipped)
-    text += csv ? fmt::format("{},,,{},{}\n", csv_field(bad.path), std::string(static_cast<size_t>(sources), ','),
+    text += csv ? fmt::format("{},,,{},{}\n", csv_field(bad.path),
+                              std::string(static_cast<size_t>(sources + (check.defined() ? 1 : 0)), ','),
                               csv_field(bad.reason))
                 : json_line({{"path", bad.path}, {"error", bad.reason}});
   return text;
 }
 
-std::vector<std::string> predicted_pictures(const std::string& csv_path) {
+namespace {
+
+// A field as it was before csv_field() marked it as text.
+std::string plain_field(std::string field) {
+  if (field.size() > 1 && field[0] == '\'' && csv_field(field.substr(1)) == field) field.erase(0, 1);
+  return field;
+}
+
+// One column of the pictures with a prediction.
+std::vector<std::string> column_of(const std::string& csv_path, size_t column) {
   const std::string text = read_text(csv_path);
   std::string_view rest = text;
   const std::vector<std::string> titles = take_csv_row(rest);
   if (titles.size() < 5 || titles.front() != "path" || titles.back() != "error")
     input_error("{} is not the list of predictions that adapt writes; repeat the run", csv_path);
-  std::vector<std::string> names;
+  std::vector<std::string> fields;
   while (!rest.empty()) {
     std::vector<std::string> row = take_csv_row(rest);
     if (row.size() != titles.size()) input_error("{} is damaged; repeat the run", csv_path);
-    std::string& name = row.front();
-    if (name.size() > 1 && name[0] == '\'' && csv_field(name.substr(1)) == name) name.erase(0, 1);  // see csv_field
-    if (row.back().empty()) names.push_back(std::move(name));
+    if (row.back().empty()) fields.push_back(plain_field(std::move(row[column])));
   }
-  return names;
+  return fields;
+}
+
+}  // namespace
+
+std::vector<std::string> predicted_pictures(const std::string& csv_path) {
+  return column_of(csv_path, 0);
+}
+
+Tensor predicted_classes(const std::string& csv_path, const std::vector<std::string>& classes) {
+  std::vector<int64_t> indices;
+  for (const std::string& name : column_of(csv_path, 1)) {
+    const auto found = std::find(classes.begin(), classes.end(), name);
+    if (found == classes.end())
+      input_error("{} is damaged: there is no class '{}'; repeat the run", csv_path, printable(name));
+    indices.push_back(found - classes.begin());
+  }
+  return torch::tensor(indices, torch::kInt64);
 }
 
 }  // namespace tributary
