@@ -29,9 +29,10 @@ double fit_temperature(const Tensor& logits, const Tensor& label) {
   constexpr double kLeast = 0.05, kMost = 20;
   const Tensor z = logits.to(torch::kCPU, torch::kFloat64);
   const auto given = z.gather(1, label.to(torch::kCPU).unsqueeze(1)).mean().item<double>();
-  // The derivative of the loss by 1 / T is the mean expected logit minus the mean logit of the label.
+  // The derivative of the loss by 1 / T is the mean expected logit minus the mean logit of the label. Both are equal
+  // where all labels are right and the softmax is saturated.
   const double inverse = bisect(
-      kLeast, kMost, [&](double beta) { return ((z * beta).softmax(1) * z).sum(1).mean().item<double>() < given; });
+      kLeast, kMost, [&](double beta) { return ((z * beta).softmax(1) * z).sum(1).mean().item<double>() <= given; });
   return 1 / inverse;
 }
 
