@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,6 +10,7 @@
 #include "tributary/base/json_text.h"
 #include "tributary/base/print.h"
 #include "tributary/base/text.h"
+#include "tributary/estimate/calibration_error.h"
 #include "tributary/estimate/proportion.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/run/audit.h"
@@ -71,11 +74,14 @@ class Evaluate : public Command {
     const Tensor probabilities = combine(logits, ensemble.mixture);
     const Tensor own = own_logits(logits, ensemble.known());
     const Confusion confusion = confusion_of(probabilities, data.labels);
+    const auto [confidence, predicted] = probabilities.max(1);
     const std::vector<double> by_class = class_accuracies(confusion);
 
     nlohmann::json result = {{"pictures", data.images.size()},
                              {"skipped", bad.size()},
                              {"accuracy", 100 * accuracy_of(probabilities, label)},
+                             {"mean_confidence", 100 * confidence.to(torch::kFloat64).mean().item<double>()},
+                             {"calibration_error", expected_calibration_error(confidence, predicted == label)},
                              {"classes", data.labels.classes},
                              {"class_pictures", class_sizes(confusion)}};
     if (confusion.classes <= kMostDense) {
@@ -147,7 +153,9 @@ class Evaluate : public Command {
     for (size_t k = 0; k < result.at("classes").size(); ++k)
       classes.add_row({result.at("classes")[k], thousands(result.at("class_pictures")[k].get<int64_t>()),
                        figure(result.at("class_accuracy")[k])});
-    print(sources.to_text() + "\n" + classes.to_text());
+    print(fmt::format("{}\n{}\nmean confidence {} %, expected calibration error {:.3f}\n", sources.to_text(),
+                      classes.to_text(), figure(result.at("mean_confidence")),
+                      result.at("calibration_error").get<double>()));
   }
 
   CommonOptions common_;

@@ -1,15 +1,29 @@
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/command.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/print.h"
 #include "tributary/base/text.h"
+#include "tributary/estimate/acceptance.h"
 #include "tributary/run/predictions.h"
 #include "tributary/train/evaluate.h"
 
 namespace tributary::cli {
 namespace {
+
+// The confidence below which the run of a single run folder checks predictions; none for models without a run.
+std::optional<double> check_threshold_of(const std::vector<std::string>& models) {
+  const std::string file = models.front() + "/summary.json";
+  std::error_code error;
+  if (models.size() != 1 || !std::filesystem::exists(file, error)) return std::nullopt;
+  const auto summary = nlohmann::json::parse(read_text(file), nullptr, /*allow_exceptions=*/false);
+  const auto threshold = nlohmann::json::json_pointer("/confidence/check_below");
+  if (!summary.is_object() || !summary.contains(threshold) || !summary.at(threshold).is_number()) return std::nullopt;
+  return summary.at(threshold).get<double>();
+}
 
 class Predict : public Command {
  public:
@@ -54,7 +68,10 @@ class Predict : public Command {
     report_skipped(name(), bad, images.size() + static_cast<int64_t>(bad.size()));
     ensemble.to(device);
     const Tensor logits = evaluate_logits(ensemble, DeviceImages(images, device));
-    const std::string text = predictions_text(images, bad, ensemble, combine(logits, ensemble.mixture), logits,
+    PredictedLabels predictions = predicted_labels(combine(logits, ensemble.mixture), logits);
+    if (const auto threshold = check_threshold_of(models_); threshold && rule_.empty())
+      predictions.check = below_threshold(predictions.confidence, *threshold);
+    const std::string text = predictions_text(images, bad, ensemble, predictions,
                                               common_.json ? PredictionFormat::kJsonLines : PredictionFormat::kCsv);
     if (out_.empty()) {
       print(text);

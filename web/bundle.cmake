@@ -9,9 +9,9 @@
 # The program replaces @TITLE@ and @DATA@ in the page.
 cmake_minimum_required(VERSION 3.25)
 
-set(MODULES choices format dom colours decode charts tables summary rounds losses bound classes confusion scatter
+set(MODULES choices format dom colours decode charts tables verdict summary rounds losses bound classes confusion scatter
             gallery points legend inspect map setup benchmark labelling live main)
-set(STYLES base controls top charts tables confusion map gallery labelling setup print)
+set(STYLES base controls top verdict charts tables confusion map gallery labelling setup print)
 
 # When included by CMakeLists.txt, only list the files for the build's dependencies.
 set(WEB_FILES ${CMAKE_CURRENT_LIST_FILE} ${CMAKE_CURRENT_LIST_DIR}/report.html)

@@ -89,6 +89,32 @@ TEST(RunSummary, EndsWithAWarningAfterACollapse) {
                                   "             compare it with the unadapted model, u\n"));
 }
 
+TEST(RunSummary, BeginsWithTheVerdict) {
+  nlohmann::json summary = {
+      {"pictures", 1250},
+      {"rounds", 1},
+      {"sources", nlohmann::json::array()},
+      {"changed_share", 0},
+      {"seconds", 1},
+      {"model", "m"},
+      {"predictions", "p"},
+      {"verdict", {{"decision", "do not use"}, {"reasons", {"one thing", "another"}}, {"unadapted_model", "u"}}},
+      {"estimate",
+       {{"before", {{"accuracy", 80.4}, {"low", 71.2}, {"high", 88.0}}},
+        {"after", {{"accuracy", 71.6}, {"low", 66.0}, {"high", 76.9}}}}},
+      {"confidence", {{"calibrated", true}, {"check", 310}, {"accept_error", 2.0}}}};
+  EXPECT_THAT(run_summary_text(summary),
+              testing::AllOf(testing::StartsWith("verdict      do not use: one thing; another\n"
+                                                 "estimated    80 % (71 to 88) → 72 % (66 to 77), without labels\n"
+                                                 "check        310 of 1,250 pictures; of the others, about 2 % are "
+                                                 "wrong\n"),
+                             testing::EndsWith("\nWARNING      do not use this model; the unadapted one is probably "
+                                               "better: u\n")));
+  summary["estimate"]["after"] = nullptr;
+  summary["confidence"]["calibrated"] = false;
+  EXPECT_THAT(run_summary_text(summary), Not(testing::AnyOf(HasSubstr("estimated"), HasSubstr("check "))));
+}
+
 TEST(RunSummary, NamesTheSourcesWithTheLargestWeights) {
   nlohmann::json sources = nlohmann::json::array();
   for (int i = 0; i < 9; ++i) sources.push_back({{"name", fmt::format("s{}", i)}, {"weight", 0.1 * i / 3.6}});

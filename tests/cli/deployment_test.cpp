@@ -124,7 +124,7 @@ TEST_F(Deployment, ExportedModelPredictsTheSameInNodeAndPython) {
   std::map<std::string, std::string> printed = run_page("deployment.md");
   EXPECT_THAT(printed.at("tributary inspect hospital-a.pth"), HasSubstr("resnet18"));
   const std::string adapted = file_text(*folder_ / "predictions.csv");
-  EXPECT_THAT(adapted, HasSubstr("path,class,confidence,agreement,hospital-a,hospital-b,hospital-c,error\n"));
+  EXPECT_THAT(adapted, HasSubstr("path,class,confidence,agreement,hospital-a,hospital-b,hospital-c,check,error\n"));
   EXPECT_EQ(predictions_in(adapted).size(), 14u);
   EXPECT_THAT(printed.at("tributary distill runs/photos --test labelled"), HasSubstr("accuracy %"));
 
@@ -152,7 +152,7 @@ TEST_F(Deployment, BringYourOwnModel) {
   std::map<std::string, std::string> printed = run_page("bring-your-own-model.md");
   EXPECT_THAT(printed.at("tributary inspect mobilenet.pt --trust"), HasSubstr("1280"));
   EXPECT_THAT(file_text(*folder_ / "mixed.csv"),
-              HasSubstr("path,class,confidence,agreement,mobilenet,hospital-a,error"));
+              HasSubstr("path,class,confidence,agreement,mobilenet,hospital-a,check,error"));
   // A report describes the model without loading its code.
   const Outcome report = run_forked_program(*folder_, "report runs/mixed --embedded-rounds 0 --out mixed.html");
   EXPECT_EQ(report.code, 0) << report.err;

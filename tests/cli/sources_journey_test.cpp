@@ -65,7 +65,7 @@ TEST_F(SourcesJourney, AreCalledAfterTheirDomainNotTheLastFolder) {
   ASSERT_EQ(adapted.code, 0) << adapted.err;
   EXPECT_THAT(adapted.out, HasSubstr(", 1 round, "));
   EXPECT_THAT(file_text(*folder_ / "runs/textured/predictions.csv"),
-              StartsWith("path,class,confidence,agreement,signs,postal,street,error\n"));
+              StartsWith("path,class,confidence,agreement,signs,postal,street,check,error\n"));
   expect_success("export runs/textured --source postal --safetensors one.safetensors");
   EXPECT_THAT(expect_success("inspect one.safetensors").out, HasSubstr("postal"));
 
@@ -115,7 +115,7 @@ TEST_F(SourcesJourney, ConfigurationHasATablePerSource) {
       "[adapt]\nmethod = \"source-ens\"\n");
   const Outcome adapted = expect_success("adapt --config config.toml --run runs/tables --no-report --threads 1");
   EXPECT_THAT(adapted.err, HasSubstr("reordered the classes of down.pth"));
-  EXPECT_THAT(file_text(*folder_ / "runs/tables/predictions.csv"), HasSubstr(",up,ward 7,error\n"));
+  EXPECT_THAT(file_text(*folder_ / "runs/tables/predictions.csv"), HasSubstr(",up,ward 7,check,error\n"));
   const json summary = json::parse(file_text(*folder_ / "runs/tables/summary.json"));
   EXPECT_EQ(summary.at("sources").at(1).at("file"), "down.pth");
   // What the run records reads back as the same sources.

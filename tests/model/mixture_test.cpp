@@ -87,5 +87,16 @@ TEST(Mixture, UniformlyWeightedLogitsEqualTheMeanLogit) {
                      combine_by(logits, Combination::kMeanLogit), 1e-6);
 }
 
+TEST(Mixture, TemperatureChangesTheConfidenceAlone) {
+  const Tensor logits = 3 * test::normals({4, 9, 3}, 6);
+  const Tensor weights = torch::tensor({2.0F, 1.0F, 0.5F, 0.5F});
+  const Tensor sharp = combine(logits, {Combination::kWeightedLogits, weights});
+  const Tensor soft = combine(logits, {Combination::kWeightedLogits, weights, 2});
+  EXPECT_TENSOR_NEAR(soft, combine(logits, {Combination::kWeightedLogits, weights / 2}), 1e-5);
+  EXPECT_TENSOR_EQ(soft.argmax(1), sharp.argmax(1));
+  EXPECT_TENSOR_EQ(tempered(sharp, 1), sharp);
+  EXPECT_TENSOR_NEAR(tempered(torch::tensor({{1.0F, 0.0F}}), 2), torch::tensor({{1.0F, 0.0F}}), 1e-6);
+}
+
 }  // namespace
 }  // namespace tributary

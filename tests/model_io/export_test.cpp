@@ -85,10 +85,12 @@ Tensor run_python_model(const std::string& python, const std::string& kind, cons
   return floats_in(folder / "out", classes);
 }
 
+// Every rule, the first and the last at temperature 1.
 std::vector<Mixture> all_mixtures(int64_t sources) {
   std::vector<Mixture> mixtures;
   for (const auto& [name, rule] : combination_names())
-    mixtures.push_back({rule, (torch::arange(sources) + 1).to(torch::kFloat32) / static_cast<double>(sources)});
+    mixtures.push_back({rule, (torch::arange(sources) + 1).to(torch::kFloat32) / static_cast<double>(sources), 2.5});
+  mixtures.front().temperature = mixtures.back().temperature = 1;
   return mixtures;
 }
 

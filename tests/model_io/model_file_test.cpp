@@ -16,6 +16,18 @@ using test::TempDir;
 
 using test::message_of;
 
+// Class k has the share k / 10.
+Calibration calibration_of(int64_t classes) {
+  Calibration calibration;
+  calibration.count = 50;
+  calibration.accuracy = 0.9;
+  calibration.temperature = 1.5;
+  calibration.threshold_confidence = 0.6;
+  calibration.threshold_entropy = std::numeric_limits<double>::infinity();
+  for (int64_t k = 0; k < classes; ++k) calibration.class_share.push_back(static_cast<double>(k) / 10);
+  return calibration;
+}
+
 TEST(ModelFile, SourceRoundTrips) {
   TempDir folder;
   for (const std::string name : {"lenet", "dtn"}) {
@@ -38,15 +50,53 @@ TEST(ModelFile, MixtureOfDifferentBackbonesAndWidthsRoundTrips) {
   ensemble.sources.emplace_back(test::small_info("lenet", 4, 32), Random(1));
   ensemble.sources.emplace_back(test::small_info("dtn", 4, 48), Random(2));
   ensemble.mixture = {Combination::kWeightedLogits, torch::tensor({0.5f, 1.5f})};
+  ensemble.mixture.temperature = 2.1;
+  ensemble.sources[0].set_calibration(calibration_of(4));
   const std::string path = folder / "mixture.safetensors";
   save_ensemble(path, ensemble);
   const Ensemble read = load_ensemble(path);
+  EXPECT_EQ(read.mixture.temperature, 2.1);
+  EXPECT_FALSE(read.sources[0].info().calibration) << "of weights that may have been adapted since";
   EXPECT_EQ(read.size(), 2);
   EXPECT_EQ(read.joint_width(), 80);
   EXPECT_EQ(read.mixture.rule, Combination::kWeightedLogits);
   EXPECT_TENSOR_EQ(read.mixture.weights, ensemble.mixture.weights);
   EXPECT_THAT(message_of<InputError>([&] { load_source(path); }),
               ::testing::HasSubstr("is a mixture, not a single source"));
+}
+
+TEST(ModelFile, RejectsATemperatureOutOfRange) {
+  TempDir folder;
+  const std::string path = folder / "mixture.safetensors";
+  Ensemble ensemble;
+  ensemble.sources.emplace_back(test::small_info(), Random(1));
+  save_ensemble(path, ensemble);
+  const SafetensorsFile good = SafetensorsFile::read(path);
+  EXPECT_EQ(good.metadata().count("temperature"), 0u) << "as in files of older versions";
+  for (const std::string value : {"0", "-1", "1e9", "hot", "null"}) {
+    SafetensorsMetadata metadata = good.metadata();
+    metadata["temperature"] = value;
+    write_safetensors(folder / "bad", good.entries(), metadata);
+    EXPECT_THAT(message_of<InputError>([&] { load_ensemble(folder / "bad"); }),
+                ::testing::HasSubstr("bad: its temperature is '" + value + "'"));
+  }
+}
+
+TEST(ModelFile, CalibrationFollowsTheOrderOfTheClasses) {
+  TempDir folder;
+  ModelInfo info = test::small_info("lenet", 3);
+  info.name = "first";
+  save_source(folder / "first", SourceModel(info, Random(1)));
+  std::reverse(info.classes.begin(), info.classes.end());
+  info.name = "second";
+  SourceModel second(info, Random(2));
+  const Calibration calibration = calibration_of(3);
+  second.set_calibration(calibration);
+  save_source(folder / "second", second);
+  EXPECT_EQ(load_source(folder / "second").info().calibration, calibration);
+  const Ensemble read = load_sources({folder / "first", folder / "second"});
+  EXPECT_FALSE(read.sources[0].info().calibration);
+  EXPECT_THAT(read.sources[1].info().calibration->class_share, ::testing::ElementsAre(0.2, 0.1, 0));
 }
 
 TEST(ModelFile, SameModelGivesTheSameBytes) {
@@ -128,6 +178,13 @@ TEST(ModelFile, RejectsEveryDamagedDescription) {
          meta["model"] = to_json(info);
        },
        "bad: resnet18 takes pictures of at most 1024x1024, not 1025x1025"},
+      {"a calibration of other classes",
+       [](auto&, auto& meta) {
+         ModelInfo info = test::small_info();
+         info.calibration = calibration_of(3);
+         meta["model"] = to_json(info);
+       },
+       "a calibration of other classes"},
       {"another class count", [](auto&, auto& meta) { meta["model"] = to_json(test::small_info("lenet", 11)); },
        "another shape"},
       {"tensor missing", [](auto& entries, auto&) { entries.pop_back(); }, "has no tensor"},

@@ -233,13 +233,16 @@ class WreckedRunTest : public AdaptationRunTest {
   }
 
   // The predictions of the run's model file.
-  std::string predictions_of_model() const {
+  std::string predictions_of_model(const nlohmann::json& summary) const {
     Ensemble model = load_ensemble(options_.folder + "/model.safetensors");
     LoadOptions load;
     load.preprocessing = model.preprocessing();
     const ImageSet target = load_images(options_.target, load);
     const Tensor logits = evaluate_logits(model, DeviceImages(target, torch::kCPU));
-    return predictions_text(target, {}, model, combine(logits, model.mixture), logits, PredictionFormat::kCsv);
+    PredictedLabels predictions = predicted_labels(combine(logits, model.mixture), logits);
+    predictions.check =
+        predictions.confidence.to(torch::kFloat64) < summary.at("confidence").at("check_below").get<double>();
+    return predictions_text(target, {}, model, predictions, PredictionFormat::kCsv);
   }
 };
 
@@ -256,7 +259,7 @@ TEST_F(WreckedRunTest, KeepsAnEarlierRound) {
   EXPECT_EQ(summary.at("accuracy").at("kept").at("accuracy"),
             summary.at("accuracy").at("rounds")[static_cast<size_t>(kept)]);
   EXPECT_FALSE(summary.contains("collapse")) << "the kept round has not collapsed";
-  EXPECT_EQ(file("predictions.csv"), predictions_of_model());
+  EXPECT_EQ(file("predictions.csv"), predictions_of_model(summary));
   if (kept == 0) {
     EXPECT_EQ(summary.at("changed_share"), 0);
   }
@@ -266,9 +269,13 @@ TEST_F(WreckedRunTest, LastHandsBackTheWreck) {
   options_.keep = KeepRule::kAuto;
   const auto result = run();
   ASSERT_TRUE(result);
+  const nlohmann::json& verdict = result->summary.at("verdict");
+  EXPECT_EQ(verdict.at("decision"), "do not use") << result->summary.dump();
+  EXPECT_EQ(verdict.at("unadapted_model"), options_.folder + "/unadapted.safetensors");
+  EXPECT_TRUE(std::filesystem::exists(options_.folder + "/unadapted.safetensors"));
   EXPECT_FALSE(result->summary.contains("kept"));
   EXPECT_EQ(result->summary.at("accuracy").at("rounds").size(), 6u);
-  EXPECT_EQ(file("predictions.csv"), predictions_of_model());
+  EXPECT_EQ(file("predictions.csv"), predictions_of_model(result->summary));
   options_.folder = folder_ / "by-default";
   options_.method.default_keep = [] { return KeepRule::kLabelFree; };
   EXPECT_TRUE(run()->summary.contains("kept")) << "a method may have another default";
@@ -331,6 +338,50 @@ TEST_F(AdaptationRunTest, ReportsSkippedPicturesAndNeedsTwo) {
   options_.load.max_bad_share = 1;
   EXPECT_THROW(run(), InputError);
   EXPECT_FALSE(std::filesystem::exists(options_.folder)) << "no file before the data was checked";
+}
+
+TEST_F(AdaptationRunTest, EstimatesTheAccuracyWithoutLabels) {
+  options_.sources[1] = options_.sources[0] + ":name=second";  // two that agree
+  const nlohmann::json without = run()->summary;
+  for (const char* when : {"before", "after"}) {
+    const nlohmann::json& estimate = without.at("estimate").at(when);
+    EXPECT_LE(estimate.at("low"), estimate.at("accuracy"));
+    EXPECT_GE(estimate.at("high"), estimate.at("accuracy"));
+  }
+  EXPECT_EQ(without.at("verdict").at("decision"), "check") << "two sources";
+  EXPECT_FALSE(without.at("confidence").contains("calibration_error"));
+  // The stored temperature makes the mean confidence the estimated accuracy.
+  const Ensemble model = load_ensemble(options_.folder + "/model.safetensors");
+  EXPECT_EQ(model.mixture.temperature, without.at("confidence").at("temperature"));
+  EXPECT_NEAR(without.at("confidence").at("mean").get<double>(),
+              without.at("estimate").at("after").at("accuracy").get<double>(), 0.1);
+  // Labels only measure.
+  options_.test = options_.target;
+  options_.folder = folder_ / "tested";
+  const nlohmann::json tested = run()->summary;
+  EXPECT_EQ(tested.at("estimate"), without.at("estimate"));
+  EXPECT_EQ(tested.at("verdict"), without.at("verdict"));
+  EXPECT_TRUE(tested.at("confidence").contains("calibration_error"));
+}
+
+TEST_F(AdaptationRunTest, LeavesEachSourceOutForTheFullEstimate) {
+  const std::string source = options_.sources[0];  // they agree, so that they can be witnesses
+  options_.sources = {source, source + ":name=second", source + ":name=third"};
+  options_.method = method_named("decision");
+  options_.method_options.epochs = 1;
+  options_.estimate.kind = EstimateKind::kFull;
+  listener_.on_round = [](const RoundEvent& event) {
+    if (event.ensemble->size() == 3) throw std::runtime_error("power cut");
+  };
+  EXPECT_THROW(run(), std::runtime_error);
+  for (const char* left_out : {"without-1", "without-2", "without-3"})
+    EXPECT_TRUE(std::filesystem::exists(options_.folder + "/estimate/" + left_out + "/DONE")) << left_out;
+  int adaptations = 0;  // that start anew
+  listener_.on_round = [&](const RoundEvent& event) { adaptations += event.round == 0 ? 1 : 0; };
+  const auto result = run();
+  EXPECT_EQ(adaptations, 1) << "those without a source were finished";
+  EXPECT_EQ(result->summary.at("estimate").at("how"), "left-out sources") << result->summary.dump();
+  EXPECT_FALSE(std::filesystem::exists(options_.folder + "/estimate"));
 }
 
 }  // namespace

@@ -301,6 +301,30 @@ TEST(SourceTraining, LearnsAndIsBitwiseReproducible) {
   for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(torch::equal(first[i].value, second[i].value)) << first[i].name;
 }
 
+TEST(SourceTraining, StoresTheCalibrationOfTheResult) {
+  const LabelledImages training = make_digits(DigitDomain::kHandwriting, 60, 1);
+  SourceTrainingOptions options;
+  options.epochs = 2;
+  const auto calibration_with = [&](int64_t pictures, KeptIterate keep) {
+    options.keep = keep;
+    const LabelledImages validation = make_digits(DigitDomain::kHandwriting, pictures, 2);
+    SourceModel model(test::small_info(), Random(1));
+    const double accuracy = train_source(model, training, validation, options, 5);
+    const Tensor label = torch::tensor(validation.labels.values);
+    const Tensor logits = evaluate(model, DeviceImages(validation.images, torch::kCPU)).logits;
+    EXPECT_NEAR(accuracy, accuracy_of(logits, label), 1e-9);
+    const Calibration calibration = model.info().calibration.value();
+    const Tensor odd = torch::arange(1, pictures, 2);
+    const bool split = calibration.split == "odd";
+    EXPECT_NEAR(calibration.accuracy,
+                split ? accuracy_of(logits.index_select(0, odd), label.index_select(0, odd)) : accuracy, 1e-9);
+    return calibration;
+  };
+  EXPECT_EQ(calibration_with(399, KeptIterate::kBest).count, 399);
+  EXPECT_EQ(calibration_with(400, KeptIterate::kBest).count, 200) << "the even pictures chose the iterate";
+  EXPECT_EQ(calibration_with(400, KeptIterate::kLast).count, 400);
+}
+
 TEST(SourceTraining, WorksOnFewerStepsThanIntervals) {
   // The validation interval is never zero; a batch of one is never trained on.
   const LabelledImages data = make_digits(DigitDomain::kHandwriting, 5, 1);

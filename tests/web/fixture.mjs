@@ -66,7 +66,9 @@ function hostile() {
     created: HOSTILE,
     notes: [HOSTILE],
     bound_notes: [HOSTILE],
+    verdict: {decision: 'do not use', reasons: [HOSTILE], unadapted_model: HOSTILE},
   });
+  data.estimate.classes[2].right = 10;
   data.config.push([HOSTILE, HOSTILE]);
   data.versions.push([HOSTILE, HOSTILE]);
   for (const source of data.sources) source.file = HOSTILE;
@@ -84,6 +86,7 @@ function hostile() {
 function unfinished() {
   const data = runData({rounds: 10, pictures: 600, gallery: 12});
   data.finished = false;
+  Object.assign(data, {verdict: null, estimate: null, confidence: null});
   data.rounds = data.rounds.slice(0, 4);
   data.embedding.rounds = data.embedding.rounds.slice(0, 4);
   return data;
@@ -103,6 +106,9 @@ function bare() {
     notes: [],
     config: [],
     embedding: null,
+    verdict: null,
+    estimate: null,
+    confidence: null,
   };
 }
 

@@ -19,10 +19,19 @@ namespace fs = std::filesystem;
 namespace {
 
 // Every file and folder of a run, but for the curves of TensorBoard.
-constexpr const char* kOwnNames[] = {
-    "config.toml",  "metrics.jsonl", "model.safetensors", "unadapted.safetensors", "predictions.csv",
-    "summary.json", "history",       "report.html",       "bound.jsonl",           "given_labels.csv",
-    "checkpoint",   "DONE"};
+constexpr const char* kOwnNames[] = {"config.toml",
+                                     "metrics.jsonl",
+                                     "model.safetensors",
+                                     "unadapted.safetensors",
+                                     "predictions.csv",
+                                     "summary.json",
+                                     "history",
+                                     "report.html",
+                                     "bound.jsonl",
+                                     "checkpoint",
+                                     "given_labels.csv",
+                                     "estimate",
+                                     "DONE"};
 
 // The lines of the rounds before `round`, without a truncated last line.
 std::string metrics_before(const std::string& path, int64_t round) {
@@ -77,7 +86,7 @@ void RunFolder::lock() {
   remove_leftovers(file("history"));
 }
 
-void RunFolder::start(int64_t round) {
+void RunFolder::claim() {
   if (!lock_) lock();
   TRIBUTARY_CHECK(!finished_, "{} holds a finished run", path_);
   // Removes the results of an earlier run, which are written at the end.
@@ -86,6 +95,10 @@ void RunFolder::start(int64_t round) {
        {"DONE", "summary.json", "model.safetensors", "predictions.csv", "bound.jsonl", "given_labels.csv"})
     fs::remove(file(last), error);
   write_file_atomically(file("config.toml"), config_.text);
+}
+
+void RunFolder::start(int64_t round) {
+  claim();
   write_file_atomically(file("metrics.jsonl"), round > 0 ? metrics_before(file("metrics.jsonl"), round) : "");
   metrics_ = std::ofstream(file("metrics.jsonl"), std::ios::app);
   if (!metrics_) work_error("cannot write {}; check the folder and the disk", file("metrics.jsonl"));

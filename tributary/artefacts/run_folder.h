@@ -3,6 +3,7 @@
 //   config.toml        all options of the run
 //   metrics.jsonl      one object per round
 //   model.safetensors  the adapted mixture
+//   unadapted.safetensors  the mixture before any training, where it is probably better
 //   predictions.csv    predictions for the target pictures
 //   given_labels.csv   labels that the user gave to train on, if any
 //   summary.json       metrics of the last round
@@ -11,6 +12,7 @@
 //   bound.jsonl        the terms of the bound, one object per round
 //   events.out.…       curves for TensorBoard
 //   checkpoint/        state to resume an unfinished run
+//   estimate/          adaptations without single sources (run/result_estimate.h), of an unfinished run
 //   DONE               written last
 //
 // The same command reports a finished run and resumes an unfinished one. Another configuration for the same folder is
@@ -41,7 +43,9 @@ class RunFolder {
 
   // Creates and locks the folder, and examines it again: finished() may be true now.
   void lock();
-  // Writes config.toml and resumes the metrics of an interrupted run at `round`; 0 restarts.
+  // Writes config.toml, so that the folder holds this run and no other, and removes the results of an earlier one.
+  void claim();
+  // Claims the folder and resumes the metrics of an interrupted run at `round`; 0 restarts.
   void start(int64_t round = 0);
   void add_metrics(const nlohmann::json& object);
   void add_summary(const nlohmann::json& summary);

@@ -50,6 +50,24 @@ std::string lone_classes(const json& summary) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+// "92 % (86 to 97)", rounded to whole percent: more digits would promise too much.
+std::string estimate_text(const json& estimate) {
+  return fmt::format("{:.0f} % ({:.0f} to {:.0f})", estimate.at("accuracy").get<double>(),
+                     estimate.at("low").get<double>(), estimate.at("high").get<double>());
+}
+
+// The estimated accuracy without labels, before and after.
+std::string estimates_text(const json& estimate) {
+  const json &before = estimate.at("before"), &after = estimate.at("after");
+  if (after.is_null()) return {};
+  return (before.is_null() ? "" : estimate_text(before) + " → ") + estimate_text(after) + ", without labels";
+}
+
+std::string verdict_text(const json& verdict) {
+  return fmt::format("{}: {}", verdict.at("decision").get<std::string>(),
+                     fmt::join(verdict.at("reasons").get<std::vector<std::string>>(), "; "));
+}
+
 // The accuracy of the result, in percent.
 double accuracy_after(const json& accuracy) {
   return accuracy.contains("kept") ? accuracy.at("kept").at("accuracy").get<double>()
@@ -64,6 +82,16 @@ std::string run_summary_text(const json& summary) {
     text += fmt::format("{:<13}{}\n", head, safe_line(facts));
   };
   const auto pictures = thousands(summary.at("pictures").get<int64_t>());
+  if (summary.contains("verdict")) line("verdict", verdict_text(summary.at("verdict")));
+  if (summary.contains("estimate"))
+    if (const std::string figures = estimates_text(summary.at("estimate")); !figures.empty())
+      line("estimated", figures);
+  if (summary.contains("confidence")) {
+    const json& confidence = summary.at("confidence");
+    if (const auto check = confidence.at("check").get<int64_t>(); check > 0 && confidence.at("calibrated").get<bool>())
+      line("check", fmt::format("{} of {} pictures; of the others, about {:.2g} % are wrong", thousands(check),
+                                pictures, confidence.at("accept_error").get<double>()));
+  }
   const auto done = summary.contains("stopped") ? summary.at("stopped").at("round").get<int64_t>()
                                                 : summary.at("rounds").get<int64_t>();
   const int64_t kept = summary.contains("kept") ? summary.at("kept").at("round").get<int64_t>() : done;
@@ -105,6 +133,12 @@ std::string run_summary_text(const json& summary) {
                        "sources as they are",
                        fall));
     }
+  }
+  if (!summary.contains("collapse") && summary.contains("verdict") &&
+      summary.at("verdict").contains("unadapted_model")) {
+    text += "\n";
+    line("WARNING", fmt::format("do not use this model; the unadapted one is probably better: {}",
+                                summary.at("verdict").at("unadapted_model").get<std::string>()));
   }
   if (summary.contains("collapse")) {
     const json& collapse = summary.at("collapse");

@@ -77,6 +77,8 @@ ModelInfo info_from(const json& object) {
   info.last_layer = object.value("last_layer", std::string());
   if (object.contains("outputs"))
     for (const json& output : object.at("outputs")) info.outputs.push_back(parse_size(output));
+  if (object.contains("calibration"))
+    info.calibration = calibration_from_json(object.at("calibration"), info.classes.size());
   check(info);
   return info;
 }
@@ -106,6 +108,7 @@ std::string to_json(const ModelInfo& info) {
                  {"stride", info.first_stride == FirstStride::kIn3x3 ? "3x3" : "1x1"}};
   if (!info.last_layer.empty()) object["last_layer"] = info.last_layer;
   if (!info.outputs.empty()) object["outputs"] = info.outputs;
+  if (info.calibration) object["calibration"] = to_json(*info.calibration);
   return json_text(object);
 }
 

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tributary/base/preprocessing.h"
+#include "tributary/io/calibration.h"
 
 namespace tributary {
 
@@ -42,7 +44,8 @@ struct ModelInfo {
   double bottleneck_dropout = 0.5;  // in training
   ClassifierKind classifier = ClassifierKind::kWeightNorm;
   FirstStride first_stride = FirstStride::kIn3x3;
-  std::string last_layer;  // of a TorchScript source without the methods `features` and `classify`
+  std::string last_layer;                  // of a TorchScript source without the methods `features` and `classify`
+  std::optional<Calibration> calibration;  // of these weights on their own domain; none in files from elsewhere
 
   int64_t output_count() const { return static_cast<int64_t>(outputs.empty() ? classes.size() : outputs.size()); }
 };

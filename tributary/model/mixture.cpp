@@ -25,7 +25,14 @@ const std::vector<std::pair<std::string, Combination>>& combination_names() {
   return names;
 }
 
-Tensor combine(const Tensor& logits, const Mixture& mixture) {
+Tensor tempered(const Tensor& probabilities, double temperature) {
+  if (temperature == 1) return probabilities;
+  return (probabilities.clamp_min(kLeastProbability).log() / temperature).softmax(-1);
+}
+
+namespace {
+
+Tensor combine_by_rule(const Tensor& logits, const Mixture& mixture) {
   const auto weighted = [&](const Tensor& parts) {
     return at::tensordot(mixture.weights.to(parts.device()), parts, {0}, {0});
   };
@@ -42,6 +49,12 @@ Tensor combine(const Tensor& logits, const Mixture& mixture) {
       return weighted(logits.softmax(-1));
   }
   return {};
+}
+
+}  // namespace
+
+Tensor combine(const Tensor& logits, const Mixture& mixture) {
+  return tempered(combine_by_rule(logits, mixture), mixture.temperature);
 }
 
 }  // namespace tributary

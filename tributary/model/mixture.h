@@ -24,7 +24,15 @@ const std::vector<std::pair<std::string, Combination>>& combination_names();
 struct Mixture {
   Combination rule = Combination::kMeanProbability;
   Tensor weights;  // float [m]; undefined for the unweighted rules
+  // Calibrates the confidence: p becomes proportional to p^(1 / temperature). It changes no label. 1 while training.
+  double temperature = 1;
 };
+
+// Smaller probabilities count as this one in tempered().
+inline constexpr double kLeastProbability = 1e-30;
+
+// Probabilities [n, K] at a temperature: p^(1 / temperature), normalised.
+Tensor tempered(const Tensor& probabilities, double temperature);
 
 // Fraction of a vote that the mean probability contributes, to break ties; below one half, so it decides nothing else.
 inline constexpr double kTieShare = 0.25;

@@ -44,6 +44,9 @@ class SourceModel {
   const Tensor& known() const { return output_map_.known(); }
   const OutputMap& output_map() const { return output_map_; }
 
+  // The calibration of the present weights; none once they are trained further.
+  void set_calibration(std::optional<Calibration> calibration) { info_.calibration = std::move(calibration); }
+
   // The file that the model came from, for messages; its name if there is none.
   std::string origin() const { return file_.empty() ? info_.name : file_; }
   void set_file(std::string file) { file_ = std::move(file); }

@@ -37,6 +37,11 @@ void reorder(SourceModel& source, const std::vector<int64_t>& order, const std::
     if (tensor.name.starts_with("classifier.") && tensor.value.dim() > 0 && tensor.value.size(0) == classes)
       tensor.value = tensor.value.index_select(0, rows);
   source.restore(state);
+  if (auto calibration = source.info().calibration) {
+    const std::vector<double> shares = calibration->class_share;
+    for (size_t k = 0; k < order.size(); ++k) calibration->class_share[k] = shares[static_cast<size_t>(order[k])];
+    source.set_calibration(calibration);
+  }
   if (!torch::allclose(source.classify(phi), expected, 1e-4, 1e-5))
     input_error(
         "{}: its classes have another order, and its 'classify' is not one linear layer whose rows could be "

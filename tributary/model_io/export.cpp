@@ -38,6 +38,8 @@ NamedTensors own_state(const Ensemble& ensemble) {
       state.push_back(std::move(tensor));
     }
   if (ensemble.mixture.weights.defined()) state.push_back({"weights", ensemble.mixture.weights});
+  if (ensemble.mixture.temperature != 1)
+    state.push_back({"temperature", torch::full({1}, ensemble.mixture.temperature, torch::kFloat32)});
   return state;
 }
 

@@ -369,6 +369,15 @@ std::string combined(OnnxGraph& graph, const std::vector<std::string>& logits, c
   return {};
 }
 
+// tempered() of the result (mixture.h).
+std::string tempered(OnnxGraph& graph, const std::string& probabilities, const Mixture& mixture) {
+  if (mixture.temperature == 1) return probabilities;
+  const std::string least = graph.floats("temperature.least", {}, {static_cast<float>(kLeastProbability)});
+  const std::string inverse = graph.floats("temperature.inverse", {}, {static_cast<float>(1 / mixture.temperature)});
+  const std::string logarithm = graph.node("Log", {graph.node("Max", {probabilities, least})});
+  return graph.node("Softmax", {graph.node("Mul", {logarithm, inverse})}, {{"axis", 1}});
+}
+
 }  // namespace
 
 void export_onnx(const std::string& path, const Ensemble& ensemble) {
@@ -399,7 +408,7 @@ void export_onnx(const std::string& path, const Ensemble& ensemble) {
     logits.push_back(classes_of(translator, source, outputs, prefix));
   }
   logits = completed(translator, std::move(logits), ensemble);
-  const std::string result = combined(graph, logits, ensemble.mixture, classes);
+  const std::string result = tempered(graph, combined(graph, logits, ensemble.mixture, classes), ensemble.mixture);
   graph.node("Identity", {result}, {}, "probabilities");
   graph.output("probabilities", DType::F32, {"batch", classes});
   const nlohmann::json facts = export_facts(ensemble);

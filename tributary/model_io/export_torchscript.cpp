@@ -283,23 +283,31 @@ std::string classes_of(ScriptWriter& script, const SourceModel& source, const st
   return fmt::format("{} * {}", merged, script.member(fmt::format("known{}", j), map.known, false));
 }
 
-// Applies the mixture's rule (mixture.h) to the variable z, the logits [m, n, K].
+// Applies the mixture's rule and temperature (mixture.h) to the variable z, the logits [m, n, K].
 void combine(ScriptWriter& script, const Mixture& mixture, int64_t classes) {
   const auto weights = [&] { return script.member("weights", mixture.weights.view({-1, 1, 1}), false); };
   switch (mixture.rule) {
     case Combination::kMeanProbability:
-      return script.line("return torch.softmax(z, 2).mean(0)");
+      script.line("p = torch.softmax(z, 2).mean(0)");
+      break;
     case Combination::kMeanLogit:
-      return script.line("return torch.softmax(z.mean(0), 1)");
+      script.line("p = torch.softmax(z.mean(0), 1)");
+      break;
     case Combination::kWeightedLogits:
-      return script.line("return torch.softmax((z * {}).sum(0), 1)", weights());
+      script.line("p = torch.softmax((z * {}).sum(0), 1)", weights());
+      break;
     case Combination::kWeightedProbabilities:
-      return script.line("return (torch.softmax(z, 2) * {}).sum(0)", weights());
+      script.line("p = (torch.softmax(z, 2) * {}).sum(0)", weights());
+      break;
     case Combination::kVote:
       script.line("share = torch.one_hot(z.argmax(2), {}).float().mean(0)", classes);
       script.line("ballot = share + torch.softmax(z, 2).mean(0) * ({} / z.size(0))", kTieShare);
-      return script.line("return ballot / ballot.sum(1, keepdim=True)");
+      script.line("p = ballot / ballot.sum(1, keepdim=True)");
+      break;
   }
+  if (mixture.temperature == 1) return script.line("return p");
+  script.line("return torch.softmax(torch.log(torch.clamp_min(p, {})) / {}, 1)", kLeastProbability,
+              mixture.temperature);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/json_text.h"
+#include "tributary/base/text.h"
 #include "tributary/model/scripted_source.h"
 #include "tributary/model_io/source_spec.h"
 
@@ -124,6 +125,16 @@ std::string name_of_rule(Combination rule) {
   return {};
 }
 
+double temperature_from(const std::string& text, const std::string& file) {
+  constexpr double kLeast = 1e-3, kMost = 1e3;
+  const auto value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const double temperature = value.is_number() ? value.get<double>() : 0;
+  if (!(temperature >= kLeast && temperature <= kMost))
+    input_error("{}: its temperature is '{}' instead of a number from {} to {}; the file is damaged", file,
+                printable(text), kLeast, kMost);
+  return temperature;
+}
+
 Ensemble assemble_mixture(const SafetensorsFile& file, bool trust) {
   Ensemble ensemble;
   const std::vector<ModelInfo> infos = model_infos_from_json(metadata_of(file, "sources"), file.name());
@@ -145,6 +156,8 @@ Ensemble assemble_mixture(const SafetensorsFile& file, bool trust) {
              ensemble.mixture.rule == Combination::kWeightedProbabilities) {
     input_error("{}: the mixture's weights are missing; the file is damaged", file.name());
   }
+  if (const auto found = file.metadata().find("temperature"); found != file.metadata().end())
+    ensemble.mixture.temperature = temperature_from(found->second, file.name());
   return ensemble;
 }
 
@@ -163,14 +176,17 @@ void save_ensemble(const std::string& path, const Ensemble& ensemble) {
   nlohmann::json infos = nlohmann::json::array();
   for (size_t j = 0; j < ensemble.sources.size(); ++j) {
     out.add(fmt::format("source.{}.", j), ensemble.sources[j]);
-    infos.push_back(nlohmann::json::parse(to_json(ensemble.sources[j].info())));
+    ModelInfo info = ensemble.sources[j].info();
+    info.calibration.reset();  // adapted weights have none, and a mixture's sources are not adapted again
+    infos.push_back(nlohmann::json::parse(to_json(info)));
   }
   if (ensemble.mixture.weights.defined()) out.add("weights", ensemble.mixture.weights);
-  write_safetensors(path, out.entries,
-                    {{"format", kFormat},
-                     {"kind", "mixture"},
-                     {"sources", json_text(infos)},
-                     {"rule", name_of_rule(ensemble.mixture.rule)}});
+  SafetensorsMetadata metadata = {{"format", kFormat},
+                                  {"kind", "mixture"},
+                                  {"sources", json_text(infos)},
+                                  {"rule", name_of_rule(ensemble.mixture.rule)}};
+  if (ensemble.mixture.temperature != 1) metadata["temperature"] = fmt::format("{}", ensemble.mixture.temperature);
+  write_safetensors(path, out.entries, metadata);
 }
 
 std::vector<ModelInfo> describe_sources(const std::string& path) {

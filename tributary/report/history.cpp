@@ -17,6 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kResultFile = "history/result.safetensors";
+
 // Collects tensors for a file, in compact dtypes.
 class Collected {
  public:
@@ -158,6 +160,7 @@ void HistoryObserver::on_round(const RoundEvent& event) {
 void HistoryObserver::begin(const Ensemble& ensemble) const {
   make_folder(folder_.file("history"));
   for (const std::string& file : round_files(folder_.path())) fs::remove(file);
+  fs::remove(folder_.file(kResultFile));
   nlohmann::json common = {{"classes", ensemble.classes()},
                            {"device", ensemble.sources.front().device().str()},
                            {"joint_width", ensemble.joint_width()}};
@@ -165,6 +168,27 @@ void HistoryObserver::begin(const Ensemble& ensemble) const {
   if (const auto partly = partly_known(ensemble); !partly.empty()) common["known_by"] = partly;
   write_file_atomically(folder_.file("history/run.json"), json_text(common, 2) + "\n");
 }
+
+void write_result_confidence(const RunFolder& folder, const Tensor& confidence) {
+  Collected result;
+  result.add("confidence", confidence, torch::kFloat32, DType::F32);
+  result.write(folder.file(kResultFile));
+}
+
+namespace {
+
+Tensor read_result_confidence(const std::string& run, int64_t pictures) {
+  const std::string path = run + "/" + kResultFile;
+  std::error_code error;
+  if (!fs::exists(path, error)) return {};
+  const SafetensorsFile file = SafetensorsFile::read(path);
+  const Tensor confidence = read_tensor(file, "confidence", torch::kFloat32);
+  if (!confidence.defined() || confidence.dim() != 1 || confidence.size(0) != pictures)
+    input_error("{} is damaged: it has other pictures than the rounds; repeat the run", path);
+  return confidence;
+}
+
+}  // namespace
 
 History read_history(const std::string& run) {
   const std::vector<std::string> files = round_files(run);
@@ -186,6 +210,7 @@ History read_history(const std::string& run) {
     history.rounds.push_back(read_round(file));
     check_labels(history.rounds.back(), static_cast<int64_t>(history.classes.size()), file);
   }
+  history.result_confidence = read_result_confidence(run, history.rounds.back().label.size(0));
   return history;
 }
 

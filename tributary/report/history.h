@@ -32,6 +32,7 @@ struct History {
   std::string device;
   int64_t joint_width = 0;  // width of the joint features before the projection; 0: unknown
   std::vector<RoundHistory> rounds;
+  Tensor result_confidence;  // float [n], calibrated, of the mixture's labels in the result; undefined if unknown
 };
 
 struct HistoryOptions {
@@ -52,6 +53,9 @@ class HistoryObserver : public Observer {
   const RunFolder& folder_;
   HistoryOptions options_;
 };
+
+// Stores History::result_confidence.
+void write_result_confidence(const RunFolder& folder, const Tensor& confidence);
 
 // Reads all rounds of a run folder in order. Throws an InputError if there is none or one is damaged.
 History read_history(const std::string& run);

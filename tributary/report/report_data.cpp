@@ -155,6 +155,10 @@ nlohmann::json collected(const ReportSubject& subject, const ReportOptions& opti
   if (summary.contains("kept"))
     for (const RoundHistory& round : history.rounds)
       if (round.round == summary.at("kept").at("round").get<int64_t>()) parts.result = &round;
+  RoundHistory result = *parts.result;
+  if (finished && history.result_confidence.defined()) result.confidence = history.result_confidence;
+
+  parts.result = &result;
 
   const std::string method = summary.value("method", config["adapt"]["method"].value_or(std::string("selective")));
   nlohmann::json rounds = report_rounds(parts, read_metrics(subject.run + "/metrics.jsonl"));
@@ -183,6 +187,8 @@ nlohmann::json collected(const ReportSubject& subject, const ReportOptions& opti
                          {"embedding", nullptr},
                          {"notes", nlohmann::json::array()}};
   if (parts.truth.defined()) data["labels"] = subject.truth_name;
+  for (const char* key : {"estimate", "verdict", "confidence"})
+    if (summary.contains(key)) data[key] = summary.at(key);
   if (summary.contains("accuracy")) data["test"] = config["test"].value_or(std::string());
   if (options.embedded_rounds > 0) data["embedding"] = report_embedding(parts, options);
   if (subject.pictures) data["gallery"] = report_gallery(parts, *subject.pictures, options.gallery);
@@ -191,7 +197,7 @@ nlohmann::json collected(const ReportSubject& subject, const ReportOptions& opti
     if (sources.size() == 1)
       data["notes"].push_back(fmt::format("Class {}: {} alone knows it, so no other source confirms these predictions",
                                           name, sources.front()));
-  if (parts.result != &history.rounds.back())
+  if (parts.result->round != history.rounds.back().round)
     data["notes"].push_back(fmt::format("Predictions are those of round {}, which was kept: {}", parts.result->round,
                                         summary.at("kept").at("reason").get<std::string>()));
   if (summary.contains("collapse"))

@@ -5,14 +5,18 @@
 
 #include <algorithm>
 
+#include <tuple>
+
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
 #include "tributary/data/match_labels.h"
 #include "tributary/device/device.h"
+#include "tributary/estimate/temperature.h"
 #include "tributary/model_io/model_file.h"
 #include "tributary/model_io/source_spec.h"
 #include "tributary/run/predictions.h"
+#include "tributary/train/evaluate.h"
 #include "tributary/train/memory_retry.h"
 
 namespace tributary {
@@ -95,6 +99,10 @@ std::optional<AdaptationRunResult> AdaptationRun::run() {
   session_.require_equal(data_.target.size(), options_.target);
   if (folder) folder->lock();
   if (finished()) return earlier_result();  // by an equal command that held the lock
+  if (options_.estimate.kind == EstimateKind::kFull) {
+    if (folder) folder->claim();
+    leave_sources_out(sources);
+  }
   if (!folder) {
     follow(std::move(sources));
     return std::nullopt;
@@ -123,6 +131,64 @@ void AdaptationRun::require_class_sets(const Ensemble& sources) const {
   input_error("--method {} needs sources that know the same classes, but only {} of {} know{} '{}'; choose --method {}",
               options_.method.name, knowing.size(), sources.size(), knowing.size() == 1 ? "s" : "", printable(name),
               fmt::join(able, " or "));
+}
+
+void AdaptationRun::leave_sources_out(const Ensemble& sources) {
+  constexpr size_t kLeastSources = 3;
+  if (options_.sources.size() < kLeastSources || make_method()->supported_sharding() != SupportedSharding::kEither)
+    return;  // sources that are adapted one by one leave each other out anyway
+  std::vector<Tensor> labels;
+  for (size_t j = 0; j < options_.sources.size(); ++j) {
+    AdaptationRunOptions rest = options_;
+    const std::string name = fmt::format("without-{}", j + 1);
+    rest.sources.erase(rest.sources.begin() + static_cast<std::ptrdiff_t>(j));
+    rest.folder = options_.folder + "/estimate/" + name;
+    rest.test.clear();
+    rest.test_array = {};
+    rest.oracle_labels.clear();
+    rest.outputs.history = rest.outputs.page = rest.outputs.tensorboard = false;
+    rest.estimate.kind = EstimateKind::kQuick;
+    Configuration config = config_;
+    config.text = fmt::format("left_out = \"{}\"\n{}", name, config_.text);
+    if (session_.first())
+      listener_.on_warning(fmt::format("estimate: adapting without {} ({} of {})", sources.sources[j].info().name,
+                                       j + 1, options_.sources.size()));
+    AdaptationRun(rest, config, session_, listener_).run();
+    if (session_.first()) labels.push_back(predicted_classes(rest.folder + "/predictions.csv", sources.classes()));
+  }
+  if (!session_.first()) return;
+  for (const Tensor& own : labels)
+    if (own.size(0) != data_.target.size())
+      input_error("{}/estimate has {} predictions for {} pictures; start over with --restart", options_.folder,
+                  thousands(own.size(0)), thousands(data_.target.size()));
+  left_out_ = at::stack(labels);
+}
+
+std::pair<Tensor, Tensor> AdaptationRun::outputs_of(const RunFolder& folder, const KeptRound& kept,
+                                                    const RunRecord& record) const {
+  if (kept.is_last()) return {record.last().logits, record.last().probabilities};
+  // An earlier round: read from its file, because the ensemble may be shared with ranks that wait for no evaluation.
+  ImportOptions trusting = options_.import;
+  trusting.trust = true;
+  Ensemble saved = load_ensemble(folder.file("model.safetensors"), trusting);
+  saved.to(options_.device);
+  if (saved.mixture.weights.defined()) saved.mixture.weights = saved.mixture.weights.to(options_.device);
+  const Tensor logits = evaluate_logits(saved, DeviceImages(data_.target, options_.device));
+  return {logits, combine(logits, saved.mixture)};
+}
+
+std::string AdaptationRun::save_unadapted(const RunFolder& folder, const RunRecord& record,
+                                          const ResultEstimate& estimate) const {
+  Ensemble unadapted = load_unadapted();
+  unadapted.mixture = record.first_mixture();
+  if (estimate.before) {
+    unadapted.to(options_.device);
+    const Tensor logits = evaluate_logits(unadapted, DeviceImages(data_.target, options_.device));
+    unadapted.mixture.temperature =
+        temperature_for_confidence(combine(logits, unadapted.mixture), estimate.before->accuracy);
+  }
+  save_ensemble(folder.file("unadapted.safetensors"), unadapted);
+  return options_.folder + "/unadapted.safetensors";
 }
 
 Ensemble AdaptationRun::load_unadapted() const {
@@ -222,12 +288,13 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   MetricsObserver metrics(folder, options_.device, &kept);
   RunRecord record;
   LabelFreePick pick;
+  ConfidenceRecord confidence;
   std::optional<AccuracyObserver> accuracy;
   std::vector<Observer*> listeners;
   if (data_.test) listeners.push_back(&accuracy.emplace(*data_.test, options_.device));
   const std::unique_ptr<Observer> shown = listener_.make_observer(accuracy ? &*accuracy : nullptr);
   if (shown) listeners.push_back(shown.get());
-  listeners.insert(listeners.end(), {&kept, &metrics, &record, &pick});
+  listeners.insert(listeners.end(), {&kept, &metrics, &record, &pick, &confidence});
   RunOutputs outputs(folder, options_.outputs, accuracy ? &*accuracy : nullptr, listeners);
   Observers observers(listeners);
   ObserverState state(observers);
@@ -244,6 +311,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
     record.require_fit(shape);
     kept.require_fit(shape, ensemble);
     pick.require_fit(shape);
+    confidence.require_fit(shape);
     if (accuracy) accuracy->require_fit(shape);
   }
   folder.start(round);
@@ -253,9 +321,22 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   folder.require_there();
   if (!kept.is_last()) kept.hand_back(ensemble);
   save_ensemble(folder.file("model.safetensors"), ensemble);
-  const PredictedLabels predictions =
-      kept.is_last() ? predicted_labels(record.last().probabilities, record.last().logits, ensemble.known())
-                     : kept.result().predictions;
+  ResultToJudge result;
+  result.witnesses = &kept.witnesses();
+  result.first_label = kept.first_label();
+  result.is_confident = confidence.is_confident();
+  result.first_confidence = confidence.confidence();
+  std::tie(result.logits, result.probabilities) = outputs_of(folder, kept, record);
+  result.left_out = left_out_;
+  result.collapse = kept.signs_of_collapse();
+  result.adapted = kept.round() > 0;
+  const ResultEstimate estimate = estimate_result(result, options_.estimate);
+  if (estimate.temperature != 1) {
+    ensemble.mixture.temperature = estimate.temperature;
+    save_ensemble(folder.file("model.safetensors"), ensemble);
+  }
+  PredictedLabels predictions = predicted_labels(estimate.probabilities, result.logits, ensemble.known());
+  predictions.check = estimate.check;
   write_file_atomically(folder.file("predictions.csv"),
                         predictions_text(data_.target, data_.skipped, ensemble, predictions, PredictionFormat::kCsv));
   if (!data_.given.picture.empty()) save_given(folder.file("given_labels.csv"), ensemble.classes());
@@ -266,21 +347,25 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   if (micro_batch > 0) summary["micro_batch"] = micro_batch;
   if (const int64_t peak = peak_process_memory(options_.device); peak > 0) summary["gpu_peak_bytes"] = peak;
   if (accuracy) summary["accuracy"] = accuracies(*accuracy, pick.round(), kept.to_json());
-  if (const auto signs = kept.signs_of_collapse(); !signs.empty()) {
-    Ensemble unadapted = load_unadapted();
-    unadapted.mixture = record.first_mixture();
-    save_ensemble(folder.file("unadapted.safetensors"), unadapted);
-    summary["collapse"] = {{"signs", signs}, {"unadapted_model", options_.folder + "/unadapted.safetensors"}};
+  const bool target_is_tested = data_.test && options_.test == options_.target;
+  add_estimate(summary, estimate, result, options_.estimate, ensemble.classes(),
+               target_is_tested ? torch::tensor(data_.test->labels.values, torch::kInt64) : Tensor());
+  if (result.adapted && estimate.verdict.decision == Decision::kDoNotUse) {
+    summary["verdict"]["unadapted_model"] = save_unadapted(folder, record, estimate);
+    if (!result.collapse.empty())
+      summary["collapse"] = {{"signs", result.collapse}, {"unadapted_model", summary["verdict"]["unadapted_model"]}};
   }
+  outputs.add_confidence(predictions.confidence);
   folder.add_summary(summary);
   ReportSubject subject{options_.folder, &data_.target};
-  if (data_.test && options_.test == options_.target) {
+  if (target_is_tested) {
     subject.truth = data_.test->labels;
     subject.truth_name = options_.test;
   }
   outputs.finish(subject);
   folder.finish();
   checkpointer.remove();
+  remove_folder(folder.file("estimate"));
 }
 
 // Restores the observers from the latest checkpoint and adds their state to every new one. Returns the round in which

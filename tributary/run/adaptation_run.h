@@ -1,8 +1,8 @@
 // One adaptation from files to files: loads the sources and the target, adapts, and fills the run folder.
 //
 // The run resumes from a checkpoint if there is one, retries with micro-batches if the GPU runs out of memory, and
-// saves the unadapted model beside the adapted one if the adaptation shows signs of collapse. With KeepRule::kLabelFree
-// it hands back the latest round that was not rejected (run/kept_round.h).
+// saves the unadapted model beside the adapted one if the verdict is not to use the latter (result_estimate.h). With
+// KeepRule::kLabelFree it hands back the latest round that was not rejected (run/kept_round.h).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,6 +17,7 @@
 #include "tributary/model_io/import_weights.h"
 #include "tributary/run/distributed_session.h"
 #include "tributary/run/kept_round.h"
+#include "tributary/run/result_estimate.h"
 #include "tributary/run/run_listener.h"
 #include "tributary/run/run_outputs.h"
 #include "tributary/run/run_record.h"
@@ -41,6 +42,7 @@ struct AdaptationRunOptions {
   RunOutputOptions outputs;
   CheckpointOptions checkpoints;
   KeepRule keep = KeepRule::kAuto;  // which round is the result
+  EstimateOptions estimate;
   torch::Device device = torch::kCPU;
 };
 
@@ -85,6 +87,13 @@ class AdaptationRun {
   // Adapts from the latest checkpoint, or from the start, and writes the results. A `micro_batch` of 0 stands for whole
   // batches.
   void attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_batch);
+  // With EstimateKind::kFull: adapts without each source in turn, in folders of their own, and remembers the labels. A
+  // finished one is not repeated.
+  void leave_sources_out(const Ensemble& sources);
+  // The logits of the result on the target set, [m, n, K], and their mixture.
+  std::pair<Tensor, Tensor> outputs_of(const RunFolder& folder, const KeptRound& kept, const RunRecord& record) const;
+  // Saves the mixture before any training, with a confidence that its own estimate calibrates.
+  std::string save_unadapted(const RunFolder& folder, const RunRecord& record, const ResultEstimate& estimate) const;
   int64_t resume(const RunFolder& folder, CheckpointFolder& checkpointer, Observers& observers,
                  const ObserverState& state) const;
   nlohmann::json summary_of(const RunRecord& record) const;
@@ -94,6 +103,7 @@ class AdaptationRun {
   DistributedSession& session_;
   RunListener& listener_;
   Data data_;
+  Tensor left_out_;  // int64 [m, n]; undefined unless sources were left out
 };
 
 }  // namespace tributary

@@ -34,6 +34,7 @@ AdaptationSetup::AdaptationSetup() {
       .metavar("FILE");
   choice.declare(table);
   declare_keep(table, options.keep);
+  tributary::declare(table, options.estimate);
   tributary::declare(table, options.outputs);
   tributary::declare(table, options.checkpoints);
   session.declare(table);

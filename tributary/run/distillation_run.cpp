@@ -160,6 +160,7 @@ SourceModel DistillationRun::make_student(const Ensemble& teachers, std::string&
   if (from_teacher) {
     ModelInfo info = teacher->info();
     info.name = name;
+    info.calibration.reset();
     const bool has_all_classes = info.outputs.empty();
     info.outputs.clear();
     SourceModel student(info, has_all_classes ? Init() : Init(Random(options_.seed, Purpose::kInitialise)));

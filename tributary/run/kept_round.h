@@ -49,6 +49,10 @@ class KeptRound : public Observer {
   // Signs of collapse in the kept round; those of an earlier round are none.
   std::vector<std::string> signs_of_collapse() const { return is_last() ? signs_ : std::vector<std::string>(); }
 
+  const WitnessRule& witnesses() const { return witnesses_; }
+  // Of the mixture before any training, int64 [n].
+  const Tensor& first_label() const { return first_label_; }
+
   // "kept" of the summary; null with kLast.
   nlohmann::json to_json() const;
   // "stopped" of the summary; null if all rounds were done.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tributary/base/csv.h"
 #include "tributary/base/error.h"
@@ -25,6 +26,7 @@ struct Line {
   std::string path, name;
   float confidence, agreement;
   std::vector<std::string> by_source;  // empty if there is only one source
+  std::optional<bool> check;
 };
 
 // The share of the sources that know the predicted class and predict it too, float [n].
@@ -38,6 +40,7 @@ std::string csv_line(const Line& line) {
   std::string text =
       fmt::format("{},{},{:.6f},{:.4g}", csv_field(line.path), csv_field(line.name), line.confidence, line.agreement);
   for (const std::string& name : line.by_source) text += "," + csv_field(name);
+  if (line.check) text += *line.check ? ",yes" : ",no";
   return text + ",\n";
 }
 
@@ -57,7 +60,7 @@ std::string predictions_text(const ImageSet& images, const std::vector<SkippedPi
 
 std::string predictions_text(const ImageSet& images, const std::vector<SkippedPicture>& skipped,
                              const Ensemble& ensemble, const PredictedLabels& predictions, PredictionFormat format) {
-  const auto& [host_predicted, host_confidence, by_source] = predictions;
+  const auto& [host_predicted, host_confidence, by_source, check] = predictions;
   const Tensor agreement = agreement_of(host_predicted, by_source, ensemble.known());
   const int64_t sources = ensemble.size() > 1 ? ensemble.size() : 0;
   const bool csv = format == PredictionFormat::kCsv;
@@ -67,14 +70,16 @@ std::string predictions_text(const ImageSet& images, const std::vector<SkippedPi
   if (csv) {
     text = "path,class,confidence,agreement";
     for (int64_t j = 0; j < sources; ++j) text += "," + csv_field(ensemble.sources[j].info().name);
-    text += ",error\n";
+    text += check.defined() ? ",check,error\n" : ",error\n";
   }
   for (int64_t i = 0; i < images.size(); ++i) {
     Line line{images.names[i],
               class_name(host_predicted.data_ptr<int64_t>()[i]),
               host_confidence.data_ptr<float>()[i],
               agreement.data_ptr<float>()[i],
+              {},
               {}};
+    if (check.defined()) line.check = check.data_ptr<bool>()[i];
     for (int64_t j = 0; j < sources; ++j)
       line.by_source.push_back(class_name(by_source.data_ptr<int64_t>()[j * images.size() + i]));
     if (csv) {
@@ -85,10 +90,12 @@ std::string predictions_text(const ImageSet& images, const std::vector<SkippedPi
         {"path", line.path}, {"class", line.name}, {"confidence", line.confidence}, {"agreement", line.agreement}};
     for (int64_t j = 0; j < sources; ++j)
       object["sources"].push_back({{"name", ensemble.sources[j].info().name}, {"class", line.by_source[j]}});
+    if (line.check) object["check"] = *line.check;
     text += json_line(object);
   }
   for (const SkippedPicture& bad : skipped)
-    text += csv ? fmt::format("{},,,{},{}\n", csv_field(bad.path), std::string(static_cast<size_t>(sources), ','),
+    text += csv ? fmt::format("{},,,{},{}\n", csv_field(bad.path),
+                              std::string(static_cast<size_t>(sources + (check.defined() ? 1 : 0)), ','),
                               csv_field(bad.reason))
                 : json_line({{"path", bad.path}, {"error", bad.reason}});
   return text;
@@ -114,6 +121,17 @@ std::vector<std::string> predicted_pictures(const std::string& csv_path) {
   std::vector<std::string> names;
   for (StoredPrediction& prediction : stored_predictions(csv_path)) names.push_back(std::move(prediction.picture));
   return names;
+}
+
+Tensor predicted_classes(const std::string& csv_path, const std::vector<std::string>& classes) {
+  std::vector<int64_t> indices;
+  for (const StoredPrediction& prediction : stored_predictions(csv_path)) {
+    const auto found = std::find(classes.begin(), classes.end(), prediction.label);
+    if (found == classes.end())
+      input_error("{} is damaged: there is no class '{}'; repeat the run", csv_path, printable(prediction.label));
+    indices.push_back(found - classes.begin());
+  }
+  return torch::tensor(indices, torch::kInt64);
 }
 
 void require_pictures_of_run(const ImageSet& images, const std::vector<std::string>& names, const std::string& path,

@@ -49,6 +49,10 @@ RunOutputs::RunOutputs(const RunFolder& folder, const RunOutputOptions& options,
   for (const auto& observer : observers_) listeners.push_back(observer.get());
 }
 
+void RunOutputs::add_confidence(const Tensor& confidence) const {
+  if (options_.history) write_result_confidence(folder_, confidence);
+}
+
 void RunOutputs::finish(const ReportSubject& subject) const {
   if (!options_.history || !options_.page) return;
   const nlohmann::json data = write_report(subject, options_.report, folder_.file("report.html"));

@@ -26,6 +26,9 @@ class RunOutputs {
   RunOutputs(const RunFolder& folder, const RunOutputOptions& options, const AccuracyObserver* accuracy,
              std::vector<Observer*>& listeners);
 
+  // Stores the confidence of the result, float [n], for the report.
+  void add_confidence(const Tensor& confidence) const;
+
   // Writes the report of the finished run, if enabled, and the terms of its bound: as bound.jsonl, one object per
   // round, and as TensorBoard curves.
   void finish(const ReportSubject& subject) const;

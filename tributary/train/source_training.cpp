@@ -6,6 +6,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/device/accelerator.h"
+#include "tributary/estimate/calibrate.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/model/backbone.h"
 #include "tributary/train/evaluate.h"
@@ -193,11 +194,20 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
       best.resume(known, std::move(copy));
     }
   }
+  const int64_t pictures = validation_label.size(0);
+  const bool split = options.keep == KeptIterate::kBest && pictures >= kSplitValidation;
+  const Tensor all = torch::arange(pictures, validation_label.options());
+  const Tensor chooses = split ? all.slice(0, 0, pictures, 2) : all,
+               calibrates = split ? all.slice(0, 1, pictures, 2) : all;
+  const auto accuracy_on = [&](const Tensor& logits, const Tensor& rows) {
+    return accuracy_of(logits.index_select(0, rows), validation_label.index_select(0, rows));
+  };
   const auto validate = [&] {
     loop.require_finite();
     require_finite_state(model, loop.done(), task.loop_options().advice);
-    accuracy = accuracy_of(evaluate(model, validation_images, is_mixed(options.precision)).logits, validation_label);
-    best.offer(accuracy, model);
+    const Tensor logits = evaluate(model, validation_images, is_mixed(options.precision)).logits;
+    accuracy = accuracy_of(logits, validation_label);
+    best.offer(accuracy_on(logits, chooses), model);
     validated = loop.done();
   };
   const auto report = [&] {
@@ -210,9 +220,11 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
     loop.begin_round(0);
     report();
   }
-  if (options.keep == KeptIterate::kLast) return accuracy;
-  best.restore(model);
-  return best.accuracy();
+  if (options.keep == KeptIterate::kBest) best.restore(model);
+  const Tensor logits = evaluate(model, validation_images, is_mixed(options.precision)).logits;
+  model.set_calibration(calibrate(logits.index_select(0, calibrates), validation_label.index_select(0, calibrates),
+                                  split ? "odd" : "all"));
+  return accuracy_of(logits, validation_label);
 }
 
 }  // namespace tributary

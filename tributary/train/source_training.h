@@ -67,8 +67,11 @@ struct SourceTrainingProgress {
   double accuracy;  // on the validation split, last measured; negative before the first time
 };
 
-// Trains `model` in place, on its device, and returns its validation accuracy. Resumes from the checkpointer's resume
-// point, if there is one.
+// Of a validation set of at least this size, the even pictures choose the iterate and the odd ones calibrate it.
+inline constexpr int64_t kSplitValidation = 400;
+
+// Trains `model` in place, on its device, stores its calibration (io/calibration.h) and returns its validation
+// accuracy. Resumes from the checkpointer's resume point, if there is one.
 double train_source(SourceModel& model, const LabelledImages& training, const LabelledImages& validation,
                     const SourceTrainingOptions& options, uint64_t seed, Checkpointer& checkpointer,
                     const std::function<void(const SourceTrainingProgress&)>& progress = {});

@@ -27,6 +27,34 @@
  * @property {Embedding | null} [embedding]
  * @property {Gallery | null} [gallery]
  * @property {string[]} [notes]
+ * @property {Verdict | null} [verdict]
+ * @property {Estimate | null} [estimate]
+ * @property {Confidence | null} [confidence]
+ */
+
+/**
+ * @typedef {object} Verdict
+ * @property {'use' | 'check' | 'do not use'} decision
+ * @property {string[]} reasons
+ * @property {string} [unadapted_model]
+ */
+
+/**
+ * Accuracies without labels, in percent.
+ * @typedef {object} Estimate
+ * @property {{accuracy: number, low: number, high: number} | null} [before]
+ * @property {{accuracy: number, low: number, high: number} | null} [after]
+ * @property {{class: string, pictures: number, right: number | null}[]} [classes]
+ */
+
+/**
+ * The calibrated confidence of the result, in percent.
+ * @typedef {object} Confidence
+ * @property {boolean} calibrated
+ * @property {number} mean
+ * @property {number} accept_error
+ * @property {number} check  pictures to look at
+ * @property {number} accepted  all others
  */
 
 /**

@@ -2,6 +2,7 @@
 import {onColours, seriesColour, styleColour} from './colours.js';
 import {drawing, element} from './dom.js';
 import {count, counted, known, listed, percent} from './format.js';
+import {verdictPanel} from './verdict.js';
 
 /** @typedef {import('./schema.js').Run} Run */
 /** @typedef {{label: string, value: string[], sentence: string}} Fact  two values are first and last */
@@ -30,6 +31,7 @@ export function runHeader(run) {
       element('p', {class: 'created'}, run.created),
     ),
     streams(run),
+    verdictPanel(run),
     shown.length > 0 && element('dl', {class: 'facts'}, ...shown.map(factTile)),
     truthSentence(run),
   );
@@ -199,6 +201,12 @@ function weightFact(run) {
  * @returns {Fact | null}
  */
 function confidenceFact(run) {
+  if (run.confidence?.calibrated)
+    return {
+      label: 'Mean confidence',
+      value: [percent(run.confidence.mean / 100)],
+      sentence: 'Of the predicted class, calibrated: the share that is probably right.',
+    };
   const values = known(run.rounds.map((round) => round.mean_confidence));
   if (values.length === 0) return null;
   return {
