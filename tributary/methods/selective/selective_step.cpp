@@ -151,13 +151,14 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
     return (flat.empty() ? source.features(x, &own) : source.layered()->bottleneck_features(flat.at(pass), &own))
         .to(torch::kFloat32);
   };
+  const Tensor label = batch.source_label.defined() ? batch.source_label[j] : batch.label;
   Source result;
   Tensor phi_mix, z_mix, ce_mix;
   if (options_.mixup) {
     phi_mix = features(mixed, StepPass::kMixed);
     z_mix = source.classify(phi_mix);
-    ce_mix = batch.weight.defined() ? mixed_cross_entropy(z_mix, batch.label, batch.weight, batch.mixing)
-                                    : mixed_cross_entropy(z_mix, batch.label, batch.mixing);
+    ce_mix = batch.weight.defined() ? mixed_cross_entropy(z_mix, label, batch.weight, batch.mixing)
+                                    : mixed_cross_entropy(z_mix, label, batch.mixing);
     // Nothing else needs the mixed pass: its backward pass now frees a third of the memory.
     if (!at_once && options_.information_set != InformationSet::kMixed &&
         options_.adversarial_set != AdversarialSet::kMixed) {
@@ -167,8 +168,8 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
   }
   const Tensor phi_l = features(batch.confident[j], StepPass::kConfident);
   const Tensor z_l = source.classify(phi_l);
-  const Tensor ce_l = batch.weight.defined() ? weighted_cross_entropy(z_l, batch.label, batch.weight)
-                                             : at::cross_entropy_loss(z_l, batch.label);
+  const Tensor ce_l =
+      batch.weight.defined() ? weighted_cross_entropy(z_l, label, batch.weight) : at::cross_entropy_loss(z_l, label);
   result.aligned = phi_l;
   std::vector<Tensor> informed = {z_l};
   if (!batch.unconfident.empty()) {  // also without alignment: it updates the running statistics

@@ -6,6 +6,7 @@
 #include "tributary/adapt/agreement.h"
 #include "tributary/adapt/class_balance.h"
 #include "tributary/adapt/class_prior.h"
+#include "tributary/adapt/cross_labels.h"
 #include "tributary/adapt/neighbourhood.h"
 #include "tributary/base/stopwatch.h"
 #include "tributary/device/device.h"
@@ -34,7 +35,10 @@ TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, con
   return state;
 }
 
-Tensor starting_weights(const Ensemble& ensemble, const SelectiveOptions& options) {
+// The weights before any optimisation, given the sources' logits [m, n, K].
+Tensor starting_weights(const Tensor& logits, const Ensemble& ensemble, const SelectiveOptions& options) {
+  if (options.aggregation.start == WeightStart::kAgreement)
+    return agreement_start(logits.argmax(-1), logits.size(-1)).to(logits.device());
   return initial_weights(ensemble.size(), options.aggregation.start,
                          Random(static_cast<uint64_t>(options.seed), Purpose::kWeights))
       .to(ensemble.sources.front().device());
@@ -63,7 +67,7 @@ Tensor first_weights(const Tensor& logits, const Tensor& start, const Tensor& pr
 // Labels of the unadapted sources, which show how large the classes are; undefined without `class_cap`.
 Tensor first_labels(const Tensor& logits, const Ensemble& ensemble, const SelectiveOptions& options) {
   if (options.class_cap == 0) return {};
-  const Tensor weights = first_weights(logits, starting_weights(ensemble, options), {}, options);
+  const Tensor weights = first_weights(logits, starting_weights(logits, ensemble, options), {}, options);
   return combine(logits, weighted_mixture(weights, options.aggregation.space, options.aggregation.scale)).argmax(-1);
 }
 
@@ -130,17 +134,32 @@ void score_target(TargetState& state, const SelectiveOptions& options) {
         unit_rows(state.score), joint_neighbours(state.features, shares, options.neighbours), options.neighbour_share);
 }
 
-void synchronise_state(const TargetState& state, const Ensemble& ensemble) {
-  ensemble.synchronise({{"weights", state.weights}, {"probabilities", state.probabilities}, {"score", state.score}});
+// The labels of each source, if it has its own. A mixture of probabilities has no weights of logits: its sources then
+// count by their shares.
+void label_sources(TargetState& state, const SelectiveOptions& options) {
+  if (!options.cross_labels) return;
+  const bool of_logits = options.aggregation.space == MixtureSpace::kLogits;
+  const Tensor weights =
+      of_logits ? weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale).weights
+                : normalised_weights(state.weights);
+  state.source_label =
+      cross_labels(state.score.argmax(-1), {state.logits, options.denoise ? state.posteriors : Tensor(), weights});
 }
 
-// Prototype posteriors of every source. `label_of(own)` gives the labels for its prototypes, from its probabilities.
+void synchronise_state(const TargetState& state, const Ensemble& ensemble) {
+  ensemble.synchronise({{"weights", state.weights}, {"probabilities", state.probabilities}, {"score", state.score}});
+  if (state.source_label.defined()) ensemble.synchronise({{"source_label", state.source_label}});
+}
+
+// Prototype posteriors of every source. `label_of(j, own)` gives the labels for the prototypes of source j, from its
+// probabilities.
 template <typename LabelOf>
 Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, LabelOf label_of) {
   std::vector<Tensor> posteriors;
   for (size_t j = 0; j < state.features.size(); ++j) {
     const Tensor own = state.logits[static_cast<int64_t>(j)].softmax(-1);
-    posteriors.push_back(refined_posterior(state.features[j], label_of(own), own, options.prototypes));
+    posteriors.push_back(
+        refined_posterior(state.features[j], label_of(static_cast<int64_t>(j), own), own, options.prototypes));
   }
   return at::stack(posteriors);
 }
@@ -161,14 +180,15 @@ TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const Se
   state.seconds.evaluation = lap(watch, images.device());
   if (options.has_class_prior()) state.trust = trust_in(state);
   const Tensor prior = prior_of(state.logits.softmax(-1).mean(0), state.trust, ensemble, options);
-  state.weights = first_weights(state.logits, starting_weights(ensemble, options), prior, options);
+  state.weights = first_weights(state.logits, starting_weights(state.logits, ensemble, options), prior, options);
   state.seconds.weights = lap(watch, images.device());
   const Mixture mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
   const Tensor mixed = combine(state.logits, mixture).argmax(-1);
-  state.posteriors = posteriors_of(state, options, [&](const Tensor& own) {
+  state.posteriors = posteriors_of(state, options, [&](int64_t, const Tensor& own) {
     return options.first_labels == FirstLabels::kOwn ? own.argmax(-1) : mixed;
   });
   score_target(state, options);
+  label_sources(state, options);
   synchronise_state(state, ensemble);
   state.seconds.labels = lap(watch, images.device());
   return state;
@@ -193,9 +213,11 @@ TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Sel
   if (options.round_statistics > 0) take_target_statistics(ensemble, images, options.round_statistics, options);
   TargetState state = evaluate_sources(ensemble, images, options);
   state.seconds.evaluation = lap(watch, images.device());
-  state.posteriors = posteriors_of(state, options, [&](const Tensor&) { return trained.label; });
+  state.posteriors = posteriors_of(state, options, [&](int64_t j, const Tensor&) {
+    return trained.source_label.defined() ? trained.source_label[j] : trained.label;
+  });
   state.seconds.labels = lap(watch, images.device());
-  const Tensor start = options.aggregation.restart ? starting_weights(ensemble, options) : memory.weights;
+  const Tensor start = options.aggregation.restart ? starting_weights(state.logits, ensemble, options) : memory.weights;
   state.trust = memory.trust;
   state.weights = optimise_weights(state.logits, start, options.aggregation, memory.prior,
                                    sample_weights_of(memory.prediction, state.logits.size(-1), options));
@@ -203,6 +225,7 @@ TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Sel
   score_target(state, options);
   if (memory.score.defined())
     state.score = (1 - options.score_memory) * unit_rows(state.score) + options.score_memory * unit_rows(memory.score);
+  label_sources(state, options);
   synchronise_state(state, ensemble);
   state.seconds.labels += lap(watch, images.device());
   return state;
@@ -213,7 +236,11 @@ Selection select_for_round(const TargetState& state, int64_t initial, int64_t ro
   const auto largest = std::max<int64_t>(initial, std::llround(options.final_share * static_cast<double>(total)));
   const int64_t count =
       std::clamp<int64_t>(confident_count(initial, largest, round, options.rounds, options.growth), 2, total);
-  return options.per_class ? select_confident_per_class(state.score, count) : select_confident(state.score, count);
+  Selection selection =
+      options.per_class ? select_confident_per_class(state.score, count) : select_confident(state.score, count);
+  if (state.source_label.defined())
+    selection.source_label = at::where(selection.label == Selection::kUnlabelled, selection.label, state.source_label);
+  return selection;
 }
 
 }  // namespace tributary
