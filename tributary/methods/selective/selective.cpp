@@ -199,7 +199,7 @@ class Adaptation {
   }
 
   void report(const TargetState& state) {
-    ensemble_.mixture = weighted_mixture(state.weights, options_.aggregation.space, options_.aggregation.scale);
+    ensemble_.mixture = state.mixture;
     synchronise(images_.device());
     event_.seconds = watch_.seconds();
     event_.ensemble = &ensemble_;

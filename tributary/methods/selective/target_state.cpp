@@ -111,9 +111,23 @@ TargetState evaluate_start(Ensemble& ensemble, const DeviceImages& images, const
   // Sources that err towards one class also make it look large; with the target's statistics they then agree clearly
   // more.
   before.dominated = before.dominated && mutual_trust(labels, classes) < mutual_trust(own_labels, classes) + kClearGain;
-  if (!before.dominated && (!compares || agrees_more(own_labels, labels, classes))) return after;
+  if (!before.dominated &&
+      (!compares || agrees_more(own_labels, labels, classes, is_skewed(before.largest_share, classes))))
+    return after;
   for (size_t i = 0; i < own.size(); ++i) statistics[i].value.copy_(own[i].value);
   return before;
+}
+
+// Falls back to the plain ensemble unless the sources support the labels of the weighted mixture better. Without
+// training the result is one of both, and on a dominated target set the weights may favour sources that spread its
+// large class.
+void require_support(TargetState& state) {
+  const int64_t sources = state.logits.size(0), classes = state.logits.size(-1);
+  const Mixture plain;
+  const Tensor weighted = combine(state.logits, state.mixture).argmax(-1);
+  if (is_better_supported(weighted, combine(state.logits, plain).argmax(-1), state.logits.argmax(-1), classes)) return;
+  state.mixture = plain;
+  state.weights = torch::full_like(state.weights, 1 / static_cast<double>(sources));
 }
 
 // Rows scaled to sum 1.
@@ -122,8 +136,7 @@ Tensor unit_rows(const Tensor& score) {
 }
 
 void score_target(TargetState& state, const SelectiveOptions& options) {
-  state.probabilities =
-      combine(state.logits, weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale));
+  state.probabilities = combine(state.logits, state.mixture);
   const Tensor shares = normalised_weights(state.weights);
   const Tensor mixture = options.score_scale == ScoreScale::kUnit
                              ? combine(state.logits, {Combination::kWeightedLogits, shares})
@@ -182,8 +195,9 @@ TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const Se
   const Tensor prior = prior_of(state.logits.softmax(-1).mean(0), state.trust, ensemble, options);
   state.weights = first_weights(state.logits, starting_weights(state.logits, ensemble, options), prior, options);
   state.seconds.weights = lap(watch, images.device());
-  const Mixture mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
-  const Tensor mixed = combine(state.logits, mixture).argmax(-1);
+  state.mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
+  if (leaves_untrained(state, options)) require_support(state);
+  const Tensor mixed = combine(state.logits, state.mixture).argmax(-1);
   state.posteriors = posteriors_of(state, options, [&](int64_t, const Tensor& own) {
     return options.first_labels == FirstLabels::kOwn ? own.argmax(-1) : mixed;
   });
@@ -221,6 +235,7 @@ TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Sel
   state.trust = memory.trust;
   state.weights = optimise_weights(state.logits, start, options.aggregation, memory.prior,
                                    sample_weights_of(memory.prediction, state.logits.size(-1), options));
+  state.mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
   state.seconds.weights = lap(watch, images.device());
   score_target(state, options);
   if (memory.score.defined())

@@ -13,6 +13,7 @@ struct TargetState {
   Tensor logits;                 // [m, n, K]
   std::vector<Tensor> features;  // [n, d_j], see adapt/feature_rows.h
   Tensor weights;                // [m], raw
+  Mixture mixture;               // of these weights; gives h
   Tensor posteriors;             // [m, n, K], of the prototypes
   Tensor probabilities;          // [n, K], the mixture h
   Tensor score;                  // [n, K], denoised
