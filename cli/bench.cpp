@@ -50,7 +50,7 @@ class Bench : public Command {
     cli::declare(table_, tables_);
     session_.declare(table_, DistributedSession::Work::kJobs);
     table_.help_group("Input and output", {"data", "out", "source_store", "markdown", "config", "json"});
-    table_.help_group("Table", {"methods", "targets", "seeds", "ablations", "sweep", "set"});
+    table_.help_group("Table", {"methods", "targets", "seeds", "ablations", "sweep", "set", "skew"});
     table_.help_group("Training", {"architecture", "init", "source_epochs", "rounds", "inner_epochs", "epochs"});
     table_.help_group("Interrupted runs", {"save_every", "restart"});
     table_.help_group("Hardware", {"device", "threads", "precision", "jobs", "processes"});

@@ -20,6 +20,7 @@
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/benchmarks/catalogue.h"
+#include "tributary/experiments/skewed_target.h"
 #include "tributary/experiments/table_page.h"
 #include "tributary/experiments/tables.h"
 #include "tributary/methods/method_choice.h"
@@ -208,7 +209,11 @@ std::vector<Ingredient> with_ingredient() {
           {"per-class", "as published + selection per class", {"--per-class"}},
           {"sample-weights", "as published + sample weights", {"--sample-weights"}},
           {"memory", "as published + score memory", {"--score-memory", "0.5"}},
-          {"share", "as published + final share 0.9", {"--final-share", "0.9"}}};
+          {"share", "as published + final share 0.9", {"--final-share", "0.9"}},
+          {"round-statistics", "as published + statistics per round", {"--round-statistics", "2"}},
+          {"model-average", "as published + model average", {"--model-average", "0.5"}},
+          {"cross-labels", "as published + cross-source labels", {"--cross-labels"}},
+          {"agreement-start", "as published + first weights by agreement", {"--weight-start", "agreement"}}};
 }
 
 // Rows without one part each, and the published variant with one ingredient each.
@@ -287,6 +292,27 @@ std::vector<TableDomain> located(const Benchmark& benchmark, const std::string& 
     domains.push_back({domain.name, domain.column, domain.settings, data.train, data.test, std::move(recipe)});
   }
   return domains;
+}
+
+// The skew of --skew; nothing if it is not given.
+std::optional<Skew> skew_of(const std::string& name) {
+  if (name.empty()) return {};
+  if (name == "one-class") return Skew::kOneClass;
+  if (name == "long-tail") return Skew::kLongTail;
+  input_error("--skew {}: choose one-class or long-tail", printable(name));
+}
+
+// Draws a skewed subset of every target for every seed.
+void draw_subsets(Skew skew, const std::string& name, TableTask& task) {
+  for (const TableDomain& domain : task.domains) {
+    if (std::find(task.targets.begin(), task.targets.end(), domain.name) == task.targets.end()) continue;
+    int64_t seeds = task.seeds;
+    for (const TableRow& row : task.rows) seeds = std::max(seeds, row.seeds);
+    for (int64_t seed = 0; seed < seeds; ++seed)
+      task.subsets[{domain.name, seed}] =
+          write_skewed(domain.train, skew, static_cast<uint64_t>(seed),
+                       fmt::format("{}/skewed/{}-{}-seed{}", task.out, domain.name, name, seed));
+  }
 }
 
 std::vector<TableRow> rows_of(const Benchmark& benchmark, const BenchTableOptions& options) {
@@ -440,6 +466,11 @@ void declare(OptionTable& table, BenchTableOptions& options) {
       .text(section, "set", &options.set,
             "options of every adaptation: bait_rate=1e-4,cuda_graph=false; other values need another --out")
       .metavar("VALUES");
+  table
+      .text(section, "skew", &options.skew,
+            "adapt to subsets of the targets with skewed classes, one per seed: one-class (one class has 75 %) or "
+            "long-tail (50 : 1); accuracy is that on the subset; needs its own --out")
+      .metavar("one-class|long-tail");
   table.flag(section, "markdown", &options.markdown, "print tables as Markdown");
   declare(table, options.checkpoints);
 }
@@ -449,6 +480,7 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
   const bool first = !comm || comm->first();
   const bool drawn = name == kDrawnDigits;
   const std::string out = options.out.empty() ? "bench/" + std::filesystem::path(name).stem().string() : options.out;
+  skew_of(options.skew);  // a mistake is found before anything is drawn
   const Benchmark chosen = drawn ? drawn_digits(out + "/data") : benchmark(name);
   if (!drawn && options.data.empty() && chosen.layout != Layout::kPaths)
     input_error("name the folder of {} with --data; {}", chosen.title, chosen.source);
@@ -468,6 +500,7 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
     std::filesystem::create_directories(out);
     remove_leftovers(out);
   }
+  if (const auto skew = skew_of(options.skew)) draw_subsets(*skew, options.skew, task);
   if (comm) comm->barrier();
   Progress progress(std::cerr, is_terminal(), common.json || !first);
   progress.line(sources_line(task));

@@ -15,7 +15,7 @@ struct BenchTableOptions {
   int64_t source_epochs = 0, rounds = 0, inner_epochs = 0, epochs = 0;
   std::string init;
   bool ablation_rows = false;
-  std::string sweep, set;
+  std::string sweep, set, skew;
   bool markdown = false;
   CheckpointOptions checkpoints;  // of every training and adaptation
 };

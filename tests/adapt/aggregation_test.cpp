@@ -190,5 +190,19 @@ TEST(AggregationWithGivenLabels, TrustTheSourceThatIsRight) {
   EXPECT_GT(told[0].item<double>(), 3 * told[1].abs().item<double>());
 }
 
+TEST(AgreementStart, FavoursSourcesThatAgree) {
+  // Two equal sources and one that always says class 0: kappa 1, 0, 0.
+  const Tensor labels = at::stack(
+      {test::indices({0, 1, 2, 0, 1, 2}), test::indices({0, 1, 2, 0, 1, 2}), test::indices({0, 0, 0, 0, 0, 0})});
+  // The third has the least weight 0.1 / 3: (0.5, 0.5, 0.0333) / 1.0333.
+  EXPECT_TENSOR_NEAR(agreement_start(labels, 3), torch::tensor({15 / 31.0, 15 / 31.0, 1 / 31.0}), 1e-6);
+}
+
+TEST(AgreementStart, IsUniformWithoutAgreement) {
+  const Tensor labels = at::stack({test::indices({0, 1, 0, 1}), test::indices({0, 0, 1, 1})});
+  EXPECT_TENSOR_NEAR(agreement_start(labels, 2), torch::full({2}, 0.5), 1e-6);
+  EXPECT_TENSOR_NEAR(agreement_start(labels.narrow(0, 0, 1), 2), torch::ones({1}), 0);
+}
+
 }  // namespace
 }  // namespace tributary

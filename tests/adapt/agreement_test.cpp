@@ -150,5 +150,31 @@ TEST(AgreesMore, ASinglePairNeedsAClearGain) {
   EXPECT_TRUE(agrees_more(at::stack({truth, worse, worse}), at::stack({truth, better, better}), 3));
 }
 
+TEST(AgreesMore, OnASkewedSetItNeedsAClearGain) {
+  const Tensor truth = test::indices({0, 0, 0, 1, 1, 1, 2, 2, 2, 2});
+  const Tensor worse = test::indices({0, 0, 1, 1, 1, 2, 2, 2, 2, 0}),
+               better = test::indices({0, 0, 0, 1, 1, 2, 2, 2, 2, 0});
+  const Tensor before = at::stack({truth, worse, worse}), after = at::stack({truth, better, better});
+  EXPECT_LT(mutual_trust(after, 3) - mutual_trust(before, 3), kClearGain);
+  EXPECT_TRUE(agrees_more(before, after, 3));
+  EXPECT_FALSE(agrees_more(before, after, 3, /*skewed=*/true));
+  EXPECT_TRUE(agrees_more(before, at::stack({truth, truth, truth}), 3, /*skewed=*/true));
+}
+
+TEST(Agreement, SupportNeedsTwoStandardErrors) {
+  // Two equal sources, and one that always says class 0 and has no weight.
+  const Tensor good = test::indices({0, 1, 2, 3}).repeat({10}), one = torch::zeros({40}, torch::kInt64);
+  const Tensor labels = at::stack({good, good, one});
+  EXPECT_TRUE(is_better_supported(good, one, labels, 4));
+  EXPECT_FALSE(is_better_supported(one, good, labels, 4));
+  EXPECT_FALSE(is_better_supported(good, good, labels, 4));
+  // Three of 40 labels are 0.075 with a standard error of 0.042, five are 0.125 with 0.052.
+  Tensor other = good.clone();
+  for (const int64_t i : {1, 2, 3}) other[i] = 0;
+  EXPECT_FALSE(is_better_supported(good, other, labels, 4));
+  for (const int64_t i : {5, 6}) other[i] = 0;
+  EXPECT_TRUE(is_better_supported(good, other, labels, 4));
+}
+
 }  // namespace
 }  // namespace tributary

@@ -29,6 +29,12 @@ TEST(ClassBalance, WeightsHaveMeanOne) {
   EXPECT_TENSOR_NEAR(weights, torch::tensor({a, a, a, 2.0F, a, a, 2.0F, a}), 1e-6);
 }
 
+TEST(ClassBalance, RecognisesASkewedSet) {
+  EXPECT_TRUE(is_skewed(0.26, 10));
+  EXPECT_FALSE(is_skewed(0.24, 10));
+  EXPECT_FALSE(is_skewed(0.64, 2)) << "of two classes, one is often large";
+}
+
 TEST(ClassBalance, RecognisesADominatedSet) {
   const Tensor label = test::indices({1, 1, 1, 0, 1, 2, 1, 1, 1, 1});
   EXPECT_DOUBLE_EQ(largest_share(label, 4), 0.8);

@@ -317,6 +317,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"BenchUnknownMethod", "bench digits --methods magic", "--methods magic"},
         Case{"BenchInvalidSeeds", "bench digits --methods ma:x", "ma:x"},
         Case{"BenchSweepWithoutValues", "bench digits --sweep lambda_alpha", "OPTION=VALUE"},
+        Case{"BenchUnknownSkew", "bench digits --skew middle", "--skew middle: choose one-class or long-tail"},
         Case{"BenchSetOfAnUnknownOption", "bench digits --set nonsense=1", "there is no option nonsense"},
         Case{"BenchSetOfAnInvalidValue", "bench digits --set batch=none", "--batch none"},
         Case{"BenchSetOfAFlagThatGrantsARight", "bench digits --set trust=true", "cannot be set here"},

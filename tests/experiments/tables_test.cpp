@@ -112,6 +112,25 @@ TEST(Tables, AllRowsOfATargetAndSeedShareTheirSources) {
   for (const auto& [target, sources] : used) EXPECT_EQ(sources.size(), 1u) << target;
 }
 
+TEST(Tables, ASubsetTakesThePlaceOfItsTarget) {
+  const test::TempDir folder;
+  TableTask task = task_in(folder);
+  task.rows = {{"Oracle", "oracle", {"--method", "selective"}, true, {}}};
+  task.subsets[{"amazon", 1}] = "few.txt";
+  FakeProgram program;
+  run_table(task, std::ref(program), [](int64_t, int64_t, const std::string&) {});
+  for (const Arguments& call : program.calls) {
+    if (call.front() == "train") {
+      EXPECT_NE(value_of(call, "--data"), "few.txt");
+      continue;
+    }
+    const bool few = value_of(call, "--run").ends_with("amazon-seed1");
+    EXPECT_EQ(value_of(call, "--target") == "few.txt", few);
+    EXPECT_EQ(value_of(call, "--test") == "few.txt", few);
+    EXPECT_EQ(value_of(call, "--oracle-labels") == "few.txt", few);
+  }
+}
+
 TEST(Tables, OtherSourceTrainingIsAnotherSource) {
   const test::TempDir folder;
   TableTask task = task_in(folder);

@@ -34,6 +34,8 @@ std::unique_ptr<Method> quick_method(const std::string& name) {
       options.rate_backbone = options.rate_bottleneck = 3e-4;  // amplifies rounding less
       options.per_class = options.sample_weights = true;
       options.score_memory = 0.3;
+      options.model_average = 0.4;
+      options.cross_labels = true;
     }
     options.rounds = 2;
     options.inner_epochs = 1;

@@ -66,6 +66,9 @@ class Resume : public ::testing::TestWithParam<Case> {
         options.leave_dominated = false;
         options.per_class = options.sample_weights = true;
         options.score_memory = 0.3;
+        options.model_average = 0.4;
+        options.cross_labels = true;
+        options.aggregation.start = WeightStart::kAgreement;
         options.final_share = 0.9;
       }
       GivenLabels given;

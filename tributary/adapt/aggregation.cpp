@@ -1,5 +1,6 @@
 #include "tributary/adapt/aggregation.h"
 
+#include "tributary/adapt/agreement.h"
 #include "tributary/adapt/information.h"
 #include "tributary/adapt/weight_descent.h"
 #include "tributary/device/accelerator.h"
@@ -65,6 +66,16 @@ Tensor initial_weights(int64_t sources, WeightStart start, Random random) {
   if (start == WeightStart::kNormal)
     for (int64_t j = 0; j < sources; ++j) weights[j] = random.normal();
   return weights;
+}
+
+Tensor agreement_start(const Tensor& labels, int64_t classes) {
+  const int64_t m = labels.size(0);
+  const double least = 0.1 / static_cast<double>(m);
+  const Tensor weights = m > 1 ? weights_from_agreement(labels, classes).clamp_min(0) : torch::zeros({m});
+  const auto total = weights.sum().item<double>();
+  if (!(total > 0)) return initial_weights(m, WeightStart::kUniform, Random(0));
+  const Tensor floored = (weights / total).clamp_min(least);
+  return floored / floored.sum();
 }
 
 Tensor normalised_weights(const Tensor& weights) {

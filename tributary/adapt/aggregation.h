@@ -13,9 +13,9 @@
 
 namespace tributary {
 
-enum class MixtureSpace { kLogits, kProbabilities };  // W1
-enum class WeightScale { kFree, kFixed };             // W2: |w| as it is, or rescaled to sum m
-enum class WeightStart { kUniform, kNormal };         // W3: 1/m, or a standard normal draw
+enum class MixtureSpace { kLogits, kProbabilities };       // W1
+enum class WeightScale { kFree, kFixed };                  // W2: |w| as it is, or rescaled to sum m
+enum class WeightStart { kUniform, kNormal, kAgreement };  // W3: 1/m, a standard normal draw, or by agreement
 
 struct AggregationOptions {
   MixtureSpace space = MixtureSpace::kLogits;
@@ -28,8 +28,12 @@ struct AggregationOptions {
   bool learn = true;               // ablation (a): 1/m throughout
 };
 
-// The weights before the first optimisation, float32 [m].
+// The weights before the first optimisation, float32 [m], uniform or drawn.
 Tensor initial_weights(int64_t sources, WeightStart start, Random random);
+
+// The same from the agreement of the sources' labels int64 [m, n] (`weights_from_agreement`), scaled to sum 1. None is
+// below 0.1 / m, since a weight of 0 has no gradient. Uniform if no source agrees with another one beyond chance.
+Tensor agreement_start(const Tensor& labels, int64_t classes);
 
 // |w_j| / (sum |w| + 1e-5): the weights where they must sum to one.
 Tensor normalised_weights(const Tensor& weights);

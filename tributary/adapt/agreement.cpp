@@ -59,10 +59,10 @@ double mutual_trust(const Tensor& labels, int64_t classes) {
   return std::clamp(pair_mean(labels.size(0), kappa), 0.0, 1.0);
 }
 
-bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes) {
+bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes, bool skewed) {
   constexpr double kLeastGain = 0.05;
   const double gain = mutual_trust(after, classes) - mutual_trust(before, classes);
-  if (before.size(0) < 3) return gain >= kClearGain;
+  if (before.size(0) < 3 || skewed) return gain >= kClearGain;
   return gain >= kClearGain || (gain >= kLeastGain && mean_agreement(after) >= mean_agreement(before));
 }
 
@@ -141,6 +141,16 @@ Tensor weights_from_agreement(const Tensor& labels, int64_t classes) {
     weights.push_back(static_cast<float>(std::log(a * (k - 1) / (1 - a))));
   }
   return torch::tensor(weights);
+}
+
+bool is_better_supported(const Tensor& own, const Tensor& other, const Tensor& labels, int64_t classes) {
+  constexpr double kErrors = 2;
+  const Tensor weights = weights_from_agreement(labels, classes).to(labels.device(), torch::kFloat64);
+  const auto support = [&](const Tensor& label) {
+    return at::tensordot(weights, (labels == label).to(torch::kFloat64), {0}, {0});
+  };
+  const PairedDifference gain = paired_difference(support(own) - support(other));
+  return gain.mean > kErrors * gain.standard_error;
 }
 
 double accuracy_from_witness(double q, double a, int64_t classes) {

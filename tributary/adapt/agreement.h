@@ -25,8 +25,9 @@ constexpr double kClearGain = 0.2;
 // Whether sources agree more `after` a change than `before` it, int64 [m, n] each: their mean Cohen's kappa rises by
 // kClearGain, or by 0.05 while their mean agreement does not fall. On a target set with one large class a smaller gain
 // in kappa alone means little, because labels that spread over the other classes agree less by chance. Two sources need
-// the clear gain: a single pair, often of similar domains, also agrees more on errors that it shares.
-bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes);
+// the clear gain: a single pair, often of similar domains, also agrees more on errors that it shares. So do `skewed`
+// target sets: statistics of their large classes make sources agree more, and err more.
+bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes, bool skewed = false);
 
 // Cohen's kappa: (g - e) / (1 - e) with g the agreement and e = sum_k p_k q_k that of independent labels with the same
 // class shares p and q. It is 0 if e is 1, where all labels are one class and agreement says nothing.
@@ -55,6 +56,10 @@ std::vector<double> accuracies_from_agreements(const Tensor& agreements, int64_t
 // least-squares fit kappa_ij = b_i b_j with 0 <= b <= 0.98. Kappa instead of plain agreement gives a source that always
 // predicts one class no weight. Class shares do not enter, so the weights also hold on target sets with a large class.
 Tensor weights_from_agreement(const Tensor& labels, int64_t classes);
+
+// Whether the labels `own` are better supported by the sources than `other`, int64 [n] each: their agreement with the
+// sources' labels int64 [m, n], weighted by `weights_from_agreement`, is higher by two standard errors.
+bool is_better_supported(const Tensor& own, const Tensor& other, const Tensor& labels, int64_t classes);
 
 // The accuracy of a model that agrees with an independent witness of accuracy a on a share q of the pictures:
 // (q - e) / (a - e) with e = (1 - a) / (K - 1).

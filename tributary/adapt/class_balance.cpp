@@ -45,6 +45,11 @@ double largest_share(const Tensor& label, int64_t classes) {
   return static_cast<double>(*std::max_element(sizes.begin(), sizes.end())) / static_cast<double>(label.size(0));
 }
 
+bool is_skewed(double largest_share, int64_t classes) {
+  constexpr double kLeast = 0.15, kPerClass = 1;
+  return largest_share > kLeast + kPerClass / static_cast<double>(classes);
+}
+
 bool is_dominated(double largest_share, double trust, int64_t classes) {
   constexpr double kLeast = 0.3, kPerClass = 1.2, kLeastTrust = 0.05;
   return trust >= kLeastTrust && largest_share > kLeast + kPerClass / static_cast<double>(classes);

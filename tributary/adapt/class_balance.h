@@ -24,6 +24,10 @@ Tensor balanced_sample_weights(const Tensor& label, int64_t classes, double cap)
 // The share of the largest class.
 double largest_share(const Tensor& label, int64_t classes);
 
+// Whether the classes look skewed, by labels of the unadapted sources: the largest share exceeds 0.15 + 1 / K.
+// BatchNorm statistics of such a set are those of its large classes.
+bool is_skewed(double largest_share, int64_t classes);
+
 // Whether one class dominates the target set, by labels of the unadapted sources: its share exceeds 0.3 + 1.2 / K, and
 // the sources agree beyond chance (`trust`, their mean kappa, is at least 0.05). Self-training then teaches the other
 // classes mostly samples of the large one that were labelled wrong.

@@ -14,9 +14,10 @@ enum class Threshold { kAtLeast, kAbove };  // N2
 // The split of the target set in one round.
 struct Selection {
   static constexpr int64_t kUnlabelled = -1;
-  Tensor label;        // int64 [n], kUnlabelled for samples that are not selected
-  Tensor confident;    // int64 [N], indices into the target set, most confident first
-  Tensor unconfident;  // int64 [n - N], ascending
+  Tensor label;           // int64 [n], kUnlabelled for samples that are not selected
+  Tensor confident;       // int64 [N], indices into the target set, most confident first
+  Tensor unconfident;     // int64 [n - N], ascending
+  Tensor source_label{};  // int64 [m, n], the labels of each source; undefined: `label` for all
 };
 
 // s_k(x) = h_k(x) sum_j w~_j q_j,k(x) (Eq. 9): mixture [n, K], normalised weights [m] and posteriors [m, n, K].

@@ -154,11 +154,14 @@ int64_t seeds_of(const TableTask& task, const TableRow& row) {
 
 Arguments adaptation_arguments(const TableTask& task, const TableRow& row, const std::string& target, int64_t seed) {
   const TableDomain& domain = domain_named(task, target);
+  const auto subset = task.subsets.find({target, seed});
+  const bool whole = subset == task.subsets.end();
+  const std::string& pictures = whole ? domain.train : subset->second;
   Arguments own = {"adapt",
                    "--target",
-                   domain.train,
+                   pictures,
                    "--test",
-                   domain.test,
+                   whole ? domain.test : pictures,
                    "--seed",
                    std::to_string(seed),
                    "--run",
@@ -166,7 +169,7 @@ Arguments adaptation_arguments(const TableTask& task, const TableRow& row, const
   if (!domain.settings.empty()) own = joined(own, {"--benchmark", domain.settings});
   for (const TableDomain& source : task.domains)
     if (source.name != target) own = joined(own, {"--source", source_of(task, source, seed).model});
-  if (row.oracle) own = joined(own, {"--oracle-labels", domain.train});
+  if (row.oracle) own = joined(own, {"--oracle-labels", pictures});
   return joined(joined(joined(own, row.flags), task.adapt_flags), task.common_flags);
 }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tributary/experiments/source_store.h"
@@ -39,6 +40,8 @@ struct TableTask {
   SourceRecipe recipe;  // what all sources depend on beyond domain and seed
   std::vector<TableDomain> domains;
   std::vector<std::string> targets;  // names of domains
+  // Pictures of a target, by name and seed, that take the place of its training and test pictures.
+  std::map<std::pair<std::string, int64_t>, std::string> subsets;
   std::vector<TableRow> rows;
   int64_t seeds = 1;                  // per row, unless it sets its own
   int jobs = 1;                       // parallel processes

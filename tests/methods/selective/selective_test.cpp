@@ -201,6 +201,9 @@ TEST(Selective, LeavesADominatedTargetUntrained) {
   EXPECT_THAT(recorder.rounds.front().finished, ::testing::HasSubstr("% of the pictures by the unadapted sources'"));
   const NamedTensors after = ensemble.state();
   for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(torch::equal(before[i].value, after[i].value));
+  // Weights of equal sources change no label, so nothing supports them.
+  EXPECT_EQ(ensemble.mixture.rule, Combination::kMeanProbability);
+  EXPECT_TENSOR_EQ(recorder.rounds.front().probabilities, combine(recorder.rounds.front().logits, Mixture()));
 }
 
 class EveryAblation : public ::testing::TestWithParam<const char*> {};

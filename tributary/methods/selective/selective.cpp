@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
 #include "tributary/base/stopwatch.h"
 #include "tributary/checkpoint/state_checks.h"
 #include "tributary/device/device.h"
+#include "tributary/methods/selective/model_average.h"
 #include "tributary/methods/selective/selective_task.h"
 #include "tributary/methods/selective/target_state.h"
 
@@ -74,6 +77,7 @@ class Adaptation {
             100 * state.largest_share);
       report(state);
       if (!event_.finished.empty()) return;
+      if (options_.model_average > 0) average_.emplace(ensemble_);
     }
     for (++event_.round; event_.round <= options_.rounds && !ensemble_.agreed(observer_.wants_stop()); ++event_.round) {
       watch_ = Stopwatch();
@@ -94,6 +98,7 @@ class Adaptation {
   bool weights_samples() const { return options_.sample_weights || !given_.empty(); }
 
   void begin_round() {
+    if (average_) average_->hold_trained();
     task_.begin_round(selection_, sample_weight_, memory_.prior, event_.round);
     loop_.start(task_.batches().steps());
     loop_.begin_round(event_.round);
@@ -105,6 +110,7 @@ class Adaptation {
     const double training = watch_.seconds();
     return checkpointer_.interruptible([this] { return checkpoint(); },
                                        [&] {
+                                         if (average_) average_->hold_average();
                                          TargetState state =
                                              next_state(ensemble_, images_, selection_, memory_, options_, given_);
                                          event_.phases = state.seconds;
@@ -118,6 +124,7 @@ class Adaptation {
   void train() {
     const auto take = [this] { return checkpoint(); };
     loop_.run(loop_.steps(), checkpointer_, take, [this](std::span<const int64_t> batch_sizes) {
+      if (average_) average_->update(decay_per_step(options_.model_average, loop_.steps()));
       event_.pictures += ensemble_.size() * task_.pictures(batch_sizes);
       observer_.on_step({event_.round, event_.rounds, loop_.done(), loop_.steps()});
     });
@@ -128,7 +135,8 @@ class Adaptation {
   }
 
   // The state between two steps. Throws if a loss of the round is not finite, so that a diverged state is never saved.
-  Checkpoint checkpoint() const {
+  Checkpoint checkpoint() {
+    if (average_) average_->hold_trained();  // after an interrupted evaluation
     Checkpoint now;
     now.facts() = {{"round", event_.round},
                    {"pictures", event_.pictures},
@@ -146,6 +154,8 @@ class Adaptation {
     keep("prior", memory_.prior);
     keep("prediction", memory_.prediction);
     keep("sample_weight", sample_weight_);
+    keep("source_label", selection_.source_label);
+    if (average_) now.add("average.", average_->state());
     loop_.save(now, "loop.");
     now.add("step.", task_.state());
     now.add("", ensemble_.state());
@@ -183,14 +193,22 @@ class Adaptation {
       sample_weight_ = here("sample_weight");
       require_numbers(sample_weight_, {n}, "sample_weight");
     }
+    if (options_.cross_labels && from.find("source_label")) {
+      selection_.source_label = here("source_label");
+      require_integers(selection_.source_label, {ensemble_.size(), n}, Selection::kUnlabelled, classes, "source_label");
+    }
     begin_round();
     loop_.restore(from, "loop.");
     from.restore("step.", task_.state());
     from.restore("", ensemble_.state());
+    if (options_.model_average > 0) {
+      average_.emplace(ensemble_);
+      from.restore("average.", average_->state());
+    }
   }
 
   void report(const TargetState& state) {
-    ensemble_.mixture = weighted_mixture(state.weights, options_.aggregation.space, options_.aggregation.scale);
+    ensemble_.mixture = state.mixture;
     synchronise(images_.device());
     event_.seconds = watch_.seconds();
     event_.ensemble = &ensemble_;
@@ -216,6 +234,7 @@ class Adaptation {
   // What the round trains on, and what it has from the round before.
   Selection selection_;
   Tensor sample_weight_;  // float [n]; undefined if all are 1
+  std::optional<ModelAverage> average_;
   RoundMemory memory_;
 };
 

@@ -58,8 +58,10 @@ void declare_labelling(OptionTable& table, SelectiveOptions& options) {
                "space in which sources are mixed");
   table.choice(section, "weight_scale", &weights.scale, {{"free", WeightScale::kFree}, {"fixed", WeightScale::kFixed}},
                "let the sum of the weights grow, or hold it at m");
-  table.choice(section, "weight_start", &weights.start,
-               {{"uniform", WeightStart::kUniform}, {"normal", WeightStart::kNormal}}, "initial weights");
+  table.choice(
+      section, "weight_start", &weights.start,
+      {{"uniform", WeightStart::kUniform}, {"normal", WeightStart::kNormal}, {"agreement", WeightStart::kAgreement}},
+      "initial weights: 1/m, a normal draw, or by how much the unadapted sources agree");
   table.flag(section, "weight_restart", &weights.restart, "restart the weights in every round");
   table.integer(section, "weight_steps", &weights.steps, 0, 1000000, "gradient steps for the weights per round");
   table.number(section, "weight_rate", &weights.rate, 0, 100, "learning rate of the weights");
@@ -120,6 +122,11 @@ void declare_ingredients(OptionTable& table, SelectiveOptions& options) {
   table.number(section, "neighbour_share", &options.neighbour_share, 0, 1, "share of the neighbours in that average");
   table.number(section, "given_weight", &options.given_weight, 0, 1000,
                "weight of a label of --labels in the cross-entropy, in pseudo-labels");
+  table.number(section, "model_average", &options.model_average, 0, 0.99,
+               "share of earlier rounds in a moving average of the sources, which labels the target set and is the "
+               "result; 0 for none");
+  table.flag(section, "cross_labels", &options.cross_labels,
+             "label a source by the others where they are surer of a sample without it");
 }
 
 void declare_alignment(OptionTable& table, AlignmentOptions& options) {

@@ -65,6 +65,8 @@ struct SelectiveOptions : MethodOptions {
   double given_weight = 5;              // of a label that the user gave, in pseudo-labels
   int64_t neighbours = 0;               // whose scores are averaged into that of a sample
   double neighbour_share = 0.5;         // share of the neighbours in that average
+  double model_average = 0;             // share of earlier rounds in a moving average of the sources, which labels
+  bool cross_labels = false;            // label a source by the others where these are surer without it
   AggregationOptions aggregation;
   PrototypeOptions prototypes;
   AlignmentOptions alignment;

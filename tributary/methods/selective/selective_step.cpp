@@ -116,15 +116,16 @@ SelectiveStep::OwnClasses SelectiveStep::own_classes(const SourceModel& source) 
 
 StepBatch SelectiveStep::own_batch(const StepBatch& batch, int64_t j) const {
   const OwnClasses& own = own_classes_[static_cast<size_t>(j)];
+  const Tensor label = batch.source_label.defined() ? batch.source_label[j] : batch.label;
   StepBatch mine;
-  mine.label = batch.label;
+  mine.label = label;
   mine.weight = batch.weight;
   mine.mixing = batch.mixing;
   if (!own.classes.defined()) return mine;
-  mine.weight = own.is_known.index_select(0, batch.label);
+  mine.weight = own.is_known.index_select(0, label);
   mine.known = mine.weight;
   if (batch.weight.defined()) mine.weight = mine.weight * batch.weight;
-  mine.label = own.number.index_select(0, batch.label);
+  mine.label = own.number.index_select(0, label);
   return mine;
 }
 

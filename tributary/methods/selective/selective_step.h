@@ -17,6 +17,7 @@ namespace tributary {
 struct StepBatch {
   std::vector<Tensor> confident;    // x_l, [b, 3, s, s] per source
   Tensor label;                     // y~, int64 [b]
+  Tensor source_label{};            // int64 [m, b], the labels of each source; undefined: `label` for all
   Tensor weight{};                  // of each sample's cross-entropy, float [b]; undefined: 1
   std::vector<Tensor> unconfident;  // x_u; empty if too few are left to align with
   Mixing mixing;                    // unused without mixup

@@ -20,6 +20,7 @@ SelectiveTask::SelectiveTask(Ensemble& ensemble, const DeviceImages& images, con
       options_(options),
       step_(ensemble, options),
       label_(torch::zeros({images.size()}, at::device(images.device()).dtype(torch::kInt64))) {
+  if (options.cross_labels) source_label_ = torch::zeros({ensemble.size(), images.size()}, label_.options());
   if (weights_samples)
     sample_weight_ = torch::ones({images.size()}, at::device(images.device()).dtype(torch::kFloat32));
 }
@@ -38,6 +39,8 @@ LoopOptions SelectiveTask::loop_options() const {
 void SelectiveTask::begin_round(const Selection& selection, const Tensor& sample_weight, const Tensor& prior,
                                 int64_t round) {
   label_.copy_(selection.label);
+  if (source_label_.defined())
+    source_label_.copy_(selection.source_label.defined() ? selection.source_label : selection.label.unsqueeze(0));
   if (sample_weight_.defined() && sample_weight.defined()) sample_weight_.copy_(sample_weight);
   if (prior.defined()) step_.set_prior(prior);
   round_ = round;
@@ -88,6 +91,7 @@ Tensor SelectiveTask::step(const StepInputs& inputs) {
   const auto& [rows, pixels] = inputs.batches[kConfident];
   batch.confident = views(pixels, ensemble_.sources);
   batch.label = label_.index_select(0, rows);
+  if (source_label_.defined()) batch.source_label = source_label_.index_select(1, rows);
   if (sample_weight_.defined()) batch.weight = sample_weight_.index_select(0, rows);
   if (inputs.batches.size() > kUnconfident)
     batch.unconfident = views(inputs.batches[kUnconfident].pixels, ensemble_.sources);

@@ -53,6 +53,7 @@ class SelectiveTask : public TrainingTask {
   const SelectiveOptions& options_;
   SelectiveStep step_;
   Tensor label_;          // int64 [n] on the device, the pseudo-labels of the round
+  Tensor source_label_;   // int64 [m, n] on the device, if sources have labels of their own
   Tensor sample_weight_;  // float [n] on the device, if samples are weighted
   int64_t round_ = 0;
   std::optional<RoundBatches> batches_;

@@ -6,6 +6,7 @@
 #include "tributary/adapt/agreement.h"
 #include "tributary/adapt/class_balance.h"
 #include "tributary/adapt/class_prior.h"
+#include "tributary/adapt/cross_labels.h"
 #include "tributary/adapt/neighbourhood.h"
 #include "tributary/base/stopwatch.h"
 #include "tributary/device/device.h"
@@ -35,7 +36,10 @@ TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, con
   return state;
 }
 
-Tensor starting_weights(const Ensemble& ensemble, const SelectiveOptions& options) {
+// The weights before any optimisation.
+Tensor starting_weights(const TargetState& state, const Ensemble& ensemble, const SelectiveOptions& options) {
+  if (options.aggregation.start == WeightStart::kAgreement)
+    return agreement_start(votes(state.logits, state.known), state.logits.size(-1)).to(state.logits.device());
   return initial_weights(ensemble.size(), options.aggregation.start,
                          Random(static_cast<uint64_t>(options.seed), Purpose::kWeights))
       .to(ensemble.sources.front().device());
@@ -68,7 +72,7 @@ Tensor first_weights(const TargetState& state, const Tensor& start, const Tensor
 // Labels of the unadapted sources, which show how large the classes are; undefined without `class_cap`.
 Tensor first_labels(const TargetState& state, const Ensemble& ensemble, const SelectiveOptions& options) {
   if (options.class_cap == 0) return {};
-  const Tensor weights = first_weights(state, starting_weights(ensemble, options), {}, options, {});
+  const Tensor weights = first_weights(state, starting_weights(state, ensemble, options), {}, options, {});
   return combine(state.logits, weighted_mixture(weights, options.aggregation.space, options.aggregation.scale))
       .argmax(-1);
 }
@@ -113,9 +117,24 @@ TargetState evaluate_start(Ensemble& ensemble, const DeviceImages& images, const
   // Sources that err towards one class also make it look large; with the target's statistics they then agree clearly
   // more.
   before.dominated = before.dominated && mutual_trust(labels, classes) < mutual_trust(own_labels, classes) + kClearGain;
-  if (!before.dominated && (!compares || agrees_more(own_labels, labels, classes))) return after;
+  if (!before.dominated &&
+      (!compares || agrees_more(own_labels, labels, classes, is_skewed(before.largest_share, classes))))
+    return after;
   for (size_t i = 0; i < own.size(); ++i) statistics[i].value.copy_(own[i].value);
   return before;
+}
+
+// Falls back to the plain ensemble unless the sources support the labels of the weighted mixture better. Without
+// training the result is one of both, and on a dominated target set the weights may favour sources that spread its
+// large class.
+void require_support(TargetState& state) {
+  const int64_t sources = state.logits.size(0), classes = state.logits.size(-1);
+  const Mixture plain;
+  const Tensor weighted = combine(state.logits, state.mixture).argmax(-1);
+  if (is_better_supported(weighted, combine(state.logits, plain).argmax(-1), votes(state.logits, state.known), classes))
+    return;
+  state.mixture = plain;
+  state.weights = torch::full_like(state.weights, 1 / static_cast<double>(sources));
 }
 
 // Rows scaled to sum 1.
@@ -124,8 +143,7 @@ Tensor unit_rows(const Tensor& score) {
 }
 
 void score_target(TargetState& state, const SelectiveOptions& options, const GivenLabels& given) {
-  state.probabilities =
-      combine(state.logits, weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale));
+  state.probabilities = combine(state.logits, state.mixture);
   const Tensor shares = normalised_weights(state.weights);
   const Tensor mixture = options.score_scale == ScoreScale::kUnit
                              ? combine(state.logits, {Combination::kWeightedLogits, shares})
@@ -138,20 +156,36 @@ void score_target(TargetState& state, const SelectiveOptions& options, const Giv
   state.score = with_given_scores(state.score, given);
 }
 
-void synchronise_state(const TargetState& state, const Ensemble& ensemble) {
-  ensemble.synchronise({{"weights", state.weights}, {"probabilities", state.probabilities}, {"score", state.score}});
+// The labels of each source, if it has its own. A mixture of probabilities has no weights of logits: its sources then
+// count by their shares.
+void label_sources(TargetState& state, const SelectiveOptions& options, const GivenLabels& given) {
+  if (!options.cross_labels) return;
+  const bool of_logits = options.aggregation.space == MixtureSpace::kLogits;
+  const Tensor weights =
+      of_logits ? weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale).weights
+                : normalised_weights(state.weights);
+  state.source_label =
+      cross_labels(state.score.argmax(-1), {state.logits, options.denoise ? state.posteriors : Tensor(), weights});
+  for (int64_t j = 0; j < state.source_label.size(0); ++j)
+    state.source_label[j].copy_(with_given_labels(state.source_label[j], given));
 }
 
-// Prototype posteriors of every source. `label_of(own)` gives the labels for its prototypes, from its probabilities;
-// given labels replace them.
+void synchronise_state(const TargetState& state, const Ensemble& ensemble) {
+  ensemble.synchronise({{"weights", state.weights}, {"probabilities", state.probabilities}, {"score", state.score}});
+  if (state.source_label.defined()) ensemble.synchronise({{"source_label", state.source_label}});
+}
+
+// Prototype posteriors of every source. `label_of(j, own)` gives the labels for the prototypes of source j, from its
+// probabilities; given labels replace them.
 template <typename LabelOf>
 Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, const GivenLabels& given,
                      LabelOf label_of) {
   std::vector<Tensor> posteriors;
   for (size_t j = 0; j < state.features.size(); ++j) {
     const Tensor own = state.logits[static_cast<int64_t>(j)].softmax(-1);
-    const Tensor known = state.known.defined() ? state.known[static_cast<int64_t>(j)].to(own.device()) : Tensor();
-    posteriors.push_back(refined_posterior(state.features[j], with_given_labels(label_of(own), given), own,
+    const auto source = static_cast<int64_t>(j);
+    const Tensor known = state.known.defined() ? state.known[source].to(own.device()) : Tensor();
+    posteriors.push_back(refined_posterior(state.features[j], with_given_labels(label_of(source, own), given), own,
                                            options.prototypes, known, given));
   }
   return complete_posteriors(at::stack(posteriors), state.known);
@@ -174,14 +208,16 @@ TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const Se
   state.seconds.evaluation = lap(watch, images.device());
   if (options.has_class_prior()) state.trust = trust_in(state);
   const Tensor prior = prior_of(state.logits.softmax(-1).mean(0), state.trust, ensemble, options);
-  state.weights = first_weights(state, starting_weights(ensemble, options), prior, options, given);
+  state.weights = first_weights(state, starting_weights(state, ensemble, options), prior, options, given);
   state.seconds.weights = lap(watch, images.device());
-  const Mixture mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
-  const Tensor mixed = combine(state.logits, mixture).argmax(-1);
-  state.posteriors = posteriors_of(state, options, given, [&](const Tensor& own) {
+  state.mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
+  if (leaves_untrained(state, options)) require_support(state);
+  const Tensor mixed = combine(state.logits, state.mixture).argmax(-1);
+  state.posteriors = posteriors_of(state, options, given, [&](int64_t, const Tensor& own) {
     return options.first_labels == FirstLabels::kOwn ? own.argmax(-1) : mixed;
   });
   score_target(state, options, given);
+  label_sources(state, options, given);
   synchronise_state(state, ensemble);
   state.seconds.labels = lap(watch, images.device());
   return state;
@@ -206,17 +242,21 @@ TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Sel
   if (options.round_statistics > 0) take_target_statistics(ensemble, images, options.round_statistics, options);
   TargetState state = evaluate_sources(ensemble, images, options);
   state.seconds.evaluation = lap(watch, images.device());
-  state.posteriors = posteriors_of(state, options, given, [&](const Tensor&) { return trained.label; });
+  state.posteriors = posteriors_of(state, options, given, [&](int64_t j, const Tensor&) {
+    return trained.source_label.defined() ? trained.source_label[j] : trained.label;
+  });
   state.seconds.labels = lap(watch, images.device());
-  const Tensor start = options.aggregation.restart ? starting_weights(ensemble, options) : memory.weights;
+  const Tensor start = options.aggregation.restart ? starting_weights(state, ensemble, options) : memory.weights;
   state.trust = memory.trust;
   state.weights = optimise_weights(state.logits, start, options.aggregation, memory.prior,
                                    sample_weights_of(memory.prediction, state.logits.size(-1), options), given);
+  state.mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
   state.seconds.weights = lap(watch, images.device());
   score_target(state, options, given);
   if (memory.score.defined())
     state.score = with_given_scores(
         (1 - options.score_memory) * unit_rows(state.score) + options.score_memory * unit_rows(memory.score), given);
+  label_sources(state, options, given);
   synchronise_state(state, ensemble);
   state.seconds.labels += lap(watch, images.device());
   return state;
@@ -228,8 +268,11 @@ Selection select_for_round(const TargetState& state, int64_t initial, int64_t ro
   const auto largest = std::max<int64_t>(initial, std::llround(options.final_share * static_cast<double>(total)));
   const int64_t count =
       std::clamp<int64_t>(confident_count(initial, largest, round, options.rounds, options.growth), 2, total);
-  return with_given_selected(
+  Selection selection = with_given_selected(
       options.per_class ? select_confident_per_class(state.score, count) : select_confident(state.score, count), given);
+  if (state.source_label.defined())
+    selection.source_label = at::where(selection.label == Selection::kUnlabelled, selection.label, state.source_label);
+  return selection;
 }
 
 }  // namespace tributary

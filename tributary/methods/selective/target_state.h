@@ -15,9 +15,11 @@ struct TargetState {
   Tensor known;                  // bool [m, K]: which source knows which class; undefined if all know all
   std::vector<Tensor> features;  // [n, d_j], see adapt/feature_rows.h
   Tensor weights;                // [m], raw
+  Mixture mixture;               // of these weights; gives h
   Tensor posteriors;             // [m, n, K], of the prototypes
   Tensor probabilities;          // [n, K], the mixture h
   Tensor score;                  // [n, K], denoised
+  Tensor source_label;           // int64 [m, n], with `cross_labels`: the pseudo-labels of each source
   double largest_share = 0;      // of a class by the unadapted sources' labels; 0 without `class_cap`
   bool dominated = false;        // by a class of that share (adapt/class_balance.h)
   double trust = 0;              // in the labels of the unadapted sources (adapt/agreement.h)
