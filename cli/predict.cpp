@@ -68,7 +68,7 @@ class Predict : public Command {
     report_skipped(name(), bad, images.size() + static_cast<int64_t>(bad.size()));
     ensemble.to(device);
     const Tensor logits = evaluate_logits(ensemble, DeviceImages(images, device));
-    PredictedLabels predictions = predicted_labels(combine(logits, ensemble.mixture), logits);
+    PredictedLabels predictions = predicted_labels(combine(logits, ensemble.mixture), logits, ensemble.known());
     if (const auto threshold = check_threshold_of(models_); threshold && rule_.empty())
       predictions.check = below_threshold(predictions.confidence, *threshold);
     const std::string text = predictions_text(images, bad, ensemble, predictions,
