@@ -101,23 +101,29 @@ TEST(Environment, BusyProgramsBesideItCostNoSpinning) {
     if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &two);
   if (CPU_COUNT(&two) < 2) GTEST_SKIP() << "skipped: one CPU";
   const test::TempDir folder;
-  const std::string run = shell_word(TRIBUTARY_BINARY) + " ", inside = "cd " + shell_word(folder.path()) + "; ";
-  const auto done = [](const std::string& command) {
-    const Finished finished = run_process({"sh", "-c", command});
-    EXPECT_EQ(finished.code, 0) << finished.err;
+  const std::string program = "cd " + shell_word(folder.path()) + "; exec timeout 60 " + shell_word(TRIBUTARY_BINARY);
+  const auto done = [&](const std::string& arguments) {
+    const Finished finished = run_process({"sh", "-c", program + " " + arguments});
+    EXPECT_EQ(finished.code, 0) << arguments << finished.err;
   };
-  done(inside + run + "data make digits data --pictures 60 --test-pictures 10");
+  done("data make digits data --pictures 100 --test-pictures 10");
+  for (const char* domain : {"signs", "postal"})
+    done(std::string("train --architecture lenet --epochs 1 --threads 1 --data data/") + domain +
+         "/train-images.idx --out " + domain + ".safetensors");
   ASSERT_EQ(sched_setaffinity(0, sizeof two, &two), 0);
   const auto seconds = [&](const std::string& flags) {
     const double before = child_seconds();
-    done(inside + run + "train --data data/postal/train-images.idx --architecture lenet --epochs 2 --out " + flags);
+    done(
+        "adapt --source signs.safetensors postal.safetensors --target data/street/train-images.idx --rounds 1 "
+        "--inner-epochs 1 --no-report " +
+        flags);
     return child_seconds() - before;
   };
-  const double one_thread = seconds("one.safetensors --threads 1");
+  const double one_thread = seconds("--run one --threads 1");
   double beside = 0;
   {
     const BusyLoops loops;
-    beside = seconds("two.safetensors --threads 2");
+    beside = seconds("--run two --threads 2");
   }
   EXPECT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
   EXPECT_LT(beside, 3 * one_thread);

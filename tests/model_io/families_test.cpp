@@ -196,6 +196,8 @@ TEST(Families, TimmConfigGivesThePreprocessing) {
   EXPECT_THROW(load_source(folder / "model.pt"), InputError);
   config(R"({"pretrained_cfg": {"crop_pct": -1}})");
   EXPECT_THROW(load_source(folder / "model.pt"), InputError);
+  config(R"({"pretrained_cfg": {"input_size": [3, 32.5, 32.5]}})");
+  EXPECT_THROW(load_source(folder / "model.pt"), InputError);
 }
 
 TEST(Families, UnknownNetworksNameTheNearest) {

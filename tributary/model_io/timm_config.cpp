@@ -39,7 +39,11 @@ void apply(const json& whole, ImportOptions& options) {
   const std::string name = whole.value("architecture", config.value("architecture", std::string()));
   if (options.architecture.empty() && std::find(known.begin(), known.end(), name) != known.end())
     options.architecture = name;
-  if (options.size == 0 && config.contains("input_size")) options.size = config.at("input_size").at(2).get<int64_t>();
+  if (options.size == 0 && config.contains("input_size")) {
+    const json& side = config.at("input_size").at(2);
+    if (!side.is_number_integer()) throw std::runtime_error("an input_size that is no whole number");
+    options.size = side.get<int64_t>();
+  }
   if (options.size < 0 || options.size > kLargestSide) throw std::runtime_error("a size that is out of range");
   const double crop = config.value("crop_pct", 1.0);
   if (!(crop > 0.1 && crop <= 1)) throw std::runtime_error("a crop_pct outside 0.1 to 1");
