@@ -239,7 +239,7 @@ class WreckedRunTest : public AdaptationRunTest {
     load.preprocessing = model.preprocessing();
     const ImageSet target = load_images(options_.target, load);
     const Tensor logits = evaluate_logits(model, DeviceImages(target, torch::kCPU));
-    PredictedLabels predictions = predicted_labels(combine(logits, model.mixture), logits);
+    PredictedLabels predictions = predicted_labels(combine(logits, model.mixture), logits, model.known());
     predictions.check =
         predictions.confidence.to(torch::kFloat64) < summary.at("confidence").at("check_below").get<double>();
     return predictions_text(target, {}, model, predictions, PredictionFormat::kCsv);
