@@ -176,5 +176,13 @@ TEST(Agreement, SupportNeedsTwoStandardErrors) {
   EXPECT_TRUE(is_better_supported(good, other, labels, 4));
 }
 
+TEST(Agreement, LooksOnlyAtPicturesThatBothLabel) {
+  const Tensor label = test::indices({0, 1, -1, 2, 0, -1}), other = test::indices({0, 2, 1, -1, 0, -1});
+  EXPECT_DOUBLE_EQ(agreement(label, other), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(cohens_kappa(label, other, 3), cohens_kappa(test::indices({0, 1, 0}), test::indices({0, 2, 0}), 3));
+  EXPECT_EQ(agreement(test::indices({-1, 0}), test::indices({0, -1})), 0);
+  EXPECT_EQ(cohens_kappa(test::indices({-1, 0}), test::indices({0, -1}), 3), 0);
+}
+
 }  // namespace
 }  // namespace tributary

@@ -51,5 +51,23 @@ TEST(InformationWithPrior, IsLowestWhereTheMarginalIsThePrior) {
   EXPECT_LT(loss(0.7), loss(0.5));
 }
 
+TEST(WeightedInformation, LeavesOutSamplesOfWeightZero) {
+  const Tensor p = test::normals({6, 4}, 1).softmax(-1);
+  const Tensor weight = torch::tensor({1.f, 0.f, 1.f, 1.f, 0.f, 1.f}),
+               kept = p.index_select(0, test::indices({0, 2, 3, 5}));
+  const Tensor prior = torch::tensor({0.1f, 0.2f, 0.3f, 0.4f});
+  EXPECT_TENSOR_NEAR(weighted_information_loss(p, weight), information_loss(kept), 1e-6);
+  EXPECT_TENSOR_NEAR(weighted_information_loss_with_prior(p, weight, prior), information_loss_with_prior(kept, prior),
+                     1e-6);
+}
+
+TEST(WeightedInformation, HasNoGradientWithoutSamples) {
+  const Tensor z = test::normals({3, 4}, 2).requires_grad_(true);
+  const Tensor loss = weighted_information_loss(z.softmax(-1), torch::zeros({3}), kEntropyEpsilon, 0);
+  EXPECT_EQ(loss.item<double>(), 0);
+  loss.backward();
+  EXPECT_EQ(z.grad().abs().max().item<double>(), 0);
+}
+
 }  // namespace
 }  // namespace tributary

@@ -47,5 +47,21 @@ TEST(Prototypes, SecondPassCorrectsALabelAndIgnoresUnlabelledSamples) {
   EXPECT_TENSOR_EQ(label, test::indices({0, 0, 1, 1, 1, -1}));
 }
 
+TEST(Prototypes, OfUnknownClassesHaveNoVote) {
+  const Tensor features = torch::tensor({0.f, 0.2f, 4.f, 4.2f, 8.f}).view({5, 1});
+  const Tensor label = test::indices({0, 0, 1, 1, 2});
+  const Tensor known = torch::tensor({true, true, false});
+  const Tensor posterior = refined_posterior(features, label, torch::full({5, 3}, 1.0 / 3), {}, known);
+  EXPECT_EQ(posterior.select(1, 2).abs().max().item<double>(), 0);
+  EXPECT_TENSOR_NEAR(posterior.sum(1), torch::ones({5}), 1e-6);
+  EXPECT_GT(posterior[4][1].item<double>(), 0.5) << "out of the classes that the source knows";
+  // The other source's posterior decides on class 2.
+  const Tensor other = torch::tensor({.8f, .1f, .1f}).expand({5, 3});
+  const Tensor both =
+      complete_posteriors(at::stack({posterior, other}), torch::stack({known, torch::ones({3}, torch::kBool)}));
+  EXPECT_TENSOR_NEAR(both[1], other, 1e-5);
+  EXPECT_TENSOR_NEAR(both.sum(-1), torch::ones({2, 5}), 1e-5);
+}
+
 }  // namespace
 }  // namespace tributary

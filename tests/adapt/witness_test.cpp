@@ -152,5 +152,15 @@ TEST(WitnessRule, PermutationsAndResumingChangeNothing) {
   }
 }
 
+TEST(WitnessRule, ASourceIsNoWitnessForClassesThatItDoesNotKnow) {
+  // Class 2 is unknown to the last source, whose completed logits favour it in the second picture.
+  const Tensor labels = torch::tensor({0, 2, 1, 0, 2, 1, 0, 2, 1}, torch::kInt64).view({3, 3});
+  const Tensor known = torch::tensor({1, 1, 1, 1, 1, 1, 1, 1, 0}, torch::kInt64).view({3, 3}) > 0;
+  const WitnessRule rule(logits_of(labels, 3), known);
+  EXPECT_TENSOR_EQ(rule.labels()[2], test::indices({0, -1, 1}));
+  EXPECT_DOUBLE_EQ(rule.judge(test::indices({0, 2, 1})).agreement, 1);
+  EXPECT_DOUBLE_EQ(rule.judge(test::indices({0, 1, 1})).agreement, 2.0 / 3) << "the last source does not judge it";
+}
+
 }  // namespace
 }  // namespace tributary

@@ -58,6 +58,11 @@ class BadInput : public ::testing::TestWithParam<Case> {
     for (const char* name : {"1", "2", "3"})
       fs::copy(*folder_ / "png/postal/train/1", folder_->folder("three") + "/" + name);
     make("train --data three --architecture lenet --epochs 1 --out three.safetensors");
+    folder_->write("far.safetensors", test::file_text(*folder_ / "three.safetensors"));
+    folder_->write("far.txt", "1 = sun\n2 = moon\n3 = star\n");
+    folder_->write("lory.txt", "lory = 1\n");
+    folder_->write("all.txt", "1 = sun\n2 = sun\n3 = sun\n");
+    folder_->write("names.txt", "sun\nmoon\nstar\n");
     fs::copy(*folder_ / "png/postal/train/1", folder_->folder("one-class") + "/only");
     fs::create_directories(*folder_ / "empty");
     const std::string png = test::file_text(fs::directory_iterator(*folder_ / "png/postal/train/1")->path().string());
@@ -184,8 +189,21 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"TruncatedIdx", "adapt " GOOD " --target truncated-images.idx", "truncated-images.idx"},
         Case{"ZeroTargetPictures", "adapt " GOOD " --target zero-images.idx", "zero-images.idx"},
         Case{"OneTargetPicture", "adapt " GOOD " --target one-picture", "at least 2"},
-        Case{"SourcesDisagree", "adapt " GOOD " --source three.safetensors " DIGITS,
-             "three.safetensors has 3 classes but good.safetensors has 10"},
+        Case{"SourcesWithoutACommonClass",
+             "adapt --source three.safetensors --source far.safetensors:classes=far.txt " DIGITS,
+             "three.safetensors and far.safetensors have no class in common; rename classes with --classes"},
+        Case{"MergeOfAnUnknownClass", "evaluate three.safetensors:classes=lory.txt --data three",
+             "lory.txt renames the class 'lory', which three.safetensors does not have; its classes are 1, 2, 3"},
+        Case{"MergeOfAClassOfNoSource", "adapt " GOOD " --source three.safetensors --classes lory.txt " DIGITS,
+             "lory.txt renames the class 'lory', which no source has"},
+        Case{"MergeIntoOneClass", "evaluate three.safetensors:classes=all.txt --data three",
+             "all.txt leaves three.safetensors a single class"},
+        Case{"NamesForAModelWithNames", "evaluate three.safetensors:classes=names.txt --data three",
+             "three.safetensors has names of its own for its classes; write OLD = NEW in names.txt"},
+        Case{"OtherClassesForAMethodThatNeedsTheSame",
+             "adapt " GOOD " --source three.safetensors:name=three " DIGITS " --method shot",
+             "--method shot needs sources that know the same classes, but only 1 of 2 knows '0'; choose --method "
+             "source-ens or selective"},
         Case{"TruncatedModel", "adapt --source truncated.safetensors " DIGITS, "truncated.safetensors"},
         Case{"NotAModel", "adapt --source text.safetensors " DIGITS, "text.safetensors"},
         Case{"PictureAsModel", "adapt --source one-picture/a.png " DIGITS, "one-picture/a.png"},

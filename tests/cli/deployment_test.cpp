@@ -10,7 +10,9 @@
 
 #include "tests/support/documentation.h"
 #include "tests/support/forked_program.h"
+#include "tests/support/models.h"
 #include "tests/support/node.h"
+#include "tributary/model_io/model_file.h"
 
 namespace tributary {
 namespace {
@@ -56,6 +58,13 @@ class Deployment : public ::testing::Test {
     ASSERT_TRUE(test::run_python(*python_, "tests/cli/deployment_checkpoints.py", {folder_->path()}));
     for (const char* file : {"classify.js", "resize.js"})
       std::filesystem::copy_file(TRIBUTARY_SOURCE_DIR "/examples/node/" + std::string(file), *folder_ / file);
+    ModelInfo info = test::small_info("resnet18", 4, 32);
+    info.name = "clinic";
+    info.classes = {"bird", "pony", "cat", "shrub"};
+    info.preprocessing.size = 64;
+    info.preprocessing.resize = 73;
+    save_source(*folder_ / "clinic.safetensors", SourceModel(info, Random(1)));
+    folder_->write("renames.txt", "pony = horse\nshrub = tree\n");
   }
   static void TearDownTestSuite() {
     delete folder_;
@@ -127,6 +136,9 @@ TEST_F(Deployment, ExportedModelPredictsTheSameInNodeAndPython) {
   EXPECT_THAT(adapted, HasSubstr("path,class,confidence,agreement,hospital-a,hospital-b,hospital-c,check,error\n"));
   EXPECT_EQ(predictions_in(adapted).size(), 14u);
   EXPECT_THAT(printed.at("tributary distill runs/photos --test labelled"), HasSubstr("accuracy %"));
+  const auto clinic = nlohmann::json::parse(file_text(*folder_ / "runs/clinic/summary.json")).at("known_by");
+  EXPECT_EQ(clinic, nlohmann::json({{"bird", {"clinic"}}, {"dog", {"hospital-a"}}}));
+  EXPECT_THAT(file_text(*folder_ / "runs/clinic/report.html"), HasSubstr("clinic alone knows it"));
 
   const Outcome predicted = run_forked_program(*folder_, "predict runs/photos/student.safetensors --data photos");
   const auto ours = predictions_in(predicted.out);

@@ -85,16 +85,42 @@ TEST(AlignClasses, ReordersTheLinearClassifierOfTorchScript) {
               HasSubstr("x.pt: its classes have another order, and its 'classify' is not one linear layer"));
 }
 
-TEST(AlignClasses, RefusesOtherClasses) {
-  const auto message = [](const Names& first, const Names& second) {
+TEST(AlignClasses, UnitesDifferentClassesInTheOrderOfTheirAppearance) {
+  std::vector<SourceModel> sources;
+  sources.push_back(source_with({"cat", "dog"}, 1));
+  sources.push_back(source_with({"horse", "Dog", "tree"}, 2));
+  const torch::NoGradGuard no_gradients;
+  const Tensor phi = torch::randn({4, sources[1].info().feature_width});
+  const Tensor before = sources[1].classify(phi);
+  EXPECT_THAT(align_classes(sources, {"a", "b"}), IsEmpty());
+  for (const SourceModel& source : sources) EXPECT_EQ(source.info().classes, (Names{"cat", "dog", "horse", "tree"}));
+  EXPECT_THAT(sources[1].outputs(), ElementsAre(2, 1, 3));
+  const Tensor after = sources[1].classify(phi);
+  EXPECT_TRUE(torch::equal(after.index_select(1, torch::tensor({2, 1, 3})), before));
+  EXPECT_EQ(after.select(1, 0).abs().max().item<double>(), 0);
+  EXPECT_TRUE(torch::equal(sources[1].known(), torch::tensor({false, true, true, true})));
+}
+
+TEST(AlignClasses, AThirdSourceLinksTwoWithoutACommonClass) {
+  std::vector<SourceModel> sources;
+  sources.push_back(source_with({"cat", "dog"}, 1));
+  sources.push_back(source_with({"tree", "horse"}, 2));
+  sources.push_back(source_with({"dog", "tree"}, 3));
+  align_classes(sources, {"a", "b", "c"});
+  EXPECT_EQ(sources[2].info().classes, (Names{"cat", "dog", "tree", "horse"}));
+}
+
+TEST(AlignClasses, RefusesSourcesWithoutACommonClass) {
+  const auto message = [](const std::vector<Names>& classes) {
     std::vector<SourceModel> sources;
-    sources.push_back(source_with(first, 1));
-    sources.push_back(source_with(second, 2));
-    return test::message_of<InputError>([&] { align_classes(sources, {"a.pth", "b.pth"}); });
+    for (size_t j = 0; j < classes.size(); ++j) sources.push_back(source_with(classes[j], j));
+    return test::message_of<InputError>([&] { align_classes(sources, {"a.pth", "b.pth", "c.pth"}); });
   };
-  EXPECT_THAT(message({"cat", "dog"}, {"dog", "horse"}), HasSubstr("b.pth has the class 'horse', a.pth has 'cat'"));
-  EXPECT_THAT(message({"cat", "dog"}, {"dog", "horse", "cat"}), HasSubstr("b.pth has 3 classes but a.pth has 2"));
-  EXPECT_THAT(message({"cat", "dog"}, {"0", "1"}), HasSubstr("b.pth:classes=FILE"));
+  EXPECT_THAT(message({{"cat", "dog"}, {"tree", "horse"}}),
+              HasSubstr("a.pth and b.pth have no class in common; rename classes with --classes"));
+  EXPECT_THAT(message({{"cat", "dog"}, {"0", "1"}}), HasSubstr("b.pth:classes=FILE"));
+  EXPECT_THAT(message({{"cat", "dog"}, {"dog", "horse"}, {"sun", "moon"}}),
+              HasSubstr("a.pth and c.pth have no class in common"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "tributary/model_io/export.h"
 
 #include <gmock/gmock.h>
+#include <torch/script.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -104,6 +105,44 @@ TEST(ExportOnnx, EveryMixtureRuleMatchesInOnnxRuntime) {
     ensemble.mixture = mixture;
     EXPECT_TENSOR_NEAR(run_onnx(*node, ensemble, set), our_probabilities(ensemble, set), 1e-4);
   }
+}
+
+// Three sources that know four, three and three of five classes; two outputs of the second are merged.
+Ensemble ensemble_of_class_sets() {
+  Ensemble ensemble = ensemble_of({"lenet", "dtn", "lenet"}, 32, 4);
+  const std::vector<std::string> classes = {"a", "b", "c", "d", "e"};
+  ensemble.sources[0].set_classes(classes, {0, 1, 2, 3});
+  ensemble.sources[1].set_classes(classes, {4, 2, 4, 1});
+  ensemble.sources[2].set_classes(classes, {3, 0, 1, 1});
+  ensemble.sources[2].rename("other");
+  return ensemble;
+}
+
+TEST(ExportOnnx, ClassSetsMatchInOnnxRuntime) {
+  const auto node = test::node_with();
+  if (!node) GTEST_SKIP() << test::kNoOnnxRuntime;
+  Ensemble ensemble = ensemble_of_class_sets();
+  const ImageSet set = pictures(32);
+  for (const Mixture& mixture : all_mixtures(3)) {
+    ensemble.mixture = mixture;
+    EXPECT_TENSOR_NEAR(run_onnx(*node, ensemble, set), our_probabilities(ensemble, set), 1e-4);
+  }
+}
+
+TEST(ExportTorchScript, ClassSetsMatch) {
+  const TempDir folder;
+  Ensemble ensemble = ensemble_of_class_sets();
+  const ImageSet set = pictures(32);
+  for (const Mixture& mixture : all_mixtures(3)) {
+    ensemble.mixture = mixture;
+    export_torchscript(folder / "model.pt", ensemble);
+    torch::jit::Module module = torch::jit::load(folder / "model.pt");
+    const Tensor pixels =
+        torch::from_blob(const_cast<uint8_t*>(set.pixels.data()), {kPictures, 32, 32, 3}, torch::kUInt8);
+    EXPECT_TENSOR_NEAR(module.forward({pixels}).toTensor(), our_probabilities(ensemble, set), 1e-4);
+  }
+  EXPECT_THAT(test::message_of<InputError>([&] { export_state_dict(folder / "model.pth", ensemble); }),
+              ::testing::HasSubstr("merges or lacks classes, which a state dictionary cannot say"));
 }
 
 // Small pictures keep large networks fast.

@@ -200,21 +200,51 @@ TEST(ModelFile, RejectsEveryDamagedDescription) {
   }
 }
 
-TEST(ModelFile, SourcesMustAgreeOnClassesAndSize) {
+TEST(ModelFile, MixtureOfDifferentClassesRoundTrips) {
   TempDir folder;
-  save_source(folder / "a", SourceModel(test::small_info("lenet", 10), Random(1)));
-  save_source(folder / "b", SourceModel(test::small_info("lenet", 7), Random(1)));
-  ModelInfo renamed = test::small_info();
+  folder.write("renames", "2 = 1\n");
+  ModelInfo renamed = test::small_info("lenet", 10, 32);
   renamed.classes[3] = "three";
-  save_source(folder / "c", SourceModel(renamed, Random(1)));
-  EXPECT_THAT(message_of<InputError>([&] {
-                load_sources({folder / "a", folder / "b"});
-              }),
-              ::testing::HasSubstr("has 7 classes but"));
-  EXPECT_THAT(message_of<InputError>([&] {
-                load_sources({folder / "a", folder / "c"});
-              }),
-              ::testing::HasSubstr("c has the class 'three', "));
+  save_source(folder / "a", SourceModel(renamed, Random(1)));
+  renamed.name = "b";
+  renamed.classes = {"4", "1", "2"};
+  save_source(folder / "b", SourceModel(renamed, Random(2)));
+  std::vector<std::string> notices;
+  Ensemble ensemble = load_sources({folder / "a", folder / "b:classes=" + (folder / "renames")}, {}, &notices);
+  EXPECT_EQ(ensemble.classes(), (std::vector<std::string>{"0", "1", "2", "three", "4", "5", "6", "7", "8", "9"}));
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_THAT(notices.front(), ::testing::EndsWith("b lacks 0, 2, three, 5, 6 and 3 more"));
+  const std::string path = folder / "mixture";
+  save_ensemble(path, ensemble);
+  const Ensemble read = load_ensemble(path);
+  EXPECT_EQ(read.classes(), ensemble.classes());
+  EXPECT_TENSOR_EQ(read.known(), ensemble.known());
+  const torch::NoGradGuard no_gradients;
+  const Tensor phi = test::normals({4, 32}, 3);
+  const auto logits = [&](const Ensemble& from) {
+    return from.stacked({from.sources[0].classify(phi), from.sources[1].classify(phi)});
+  };
+  EXPECT_TENSOR_EQ(logits(read), logits(ensemble));
+  EXPECT_TRUE(logits(read).isfinite().all().item<bool>());
+}
+
+TEST(ModelFile, RejectsOutputsOfNoClass) {
+  TempDir folder;
+  SourceModel model(test::small_info("lenet", 3, 16), Random(1));
+  const auto message = [&](const std::string& outputs) {
+    save_source(folder / "good", model);
+    const SafetensorsFile good = SafetensorsFile::read(folder / "good");
+    SafetensorsMetadata metadata = good.metadata();
+    std::string& info = metadata.at("model");
+    info.insert(info.rfind('}'), ",\"outputs\":" + outputs);
+    write_safetensors(folder / "bad", good.entries(), metadata);
+    return message_of<InputError>([&] { load_source(folder / "bad"); });
+  };
+  EXPECT_THAT(message("[0,1,3]"), ::testing::HasSubstr("an output of class 3 of 3"));
+  EXPECT_THAT(message("[0,1,-1]"), ::testing::HasSubstr("not an integer in range"));
+  EXPECT_THAT(message("[0,1,1]"), ::testing::HasSubstr("no output for one of its 3 classes"));
+  EXPECT_THAT(message("[0,1,2,2]"), ::testing::HasSubstr("with 4 classes needs"));
+  EXPECT_THAT(message("[0,1]"), ::testing::HasSubstr("with 2 classes needs"));
 }
 
 }  // namespace
