@@ -70,7 +70,7 @@ TEST(Votes, AbstainWhereTheOthersFavourAnUnknownClass) {
   const Tensor z = torch::tensor({0.f, 1.f, 9.f, 0.f, 8.f, 1.f, /**/ 0.f, 2.f, 0.f, 0.f, 3.f, 0.f}).view({2, 2, 3});
   const Tensor known = mask({1, 1, 1, 1, 1, 0}, 2);
   const Tensor full = complete_logits(z, known);
-  EXPECT_TENSOR_EQ(votes(full, known), torch::tensor({2, 1, kAbstains, 1L}, torch::kInt64).view({2, 2}));
+  EXPECT_TENSOR_EQ(votes(full, known), test::indices({2, 1, kAbstains, 1}).view({2, 2}));
   EXPECT_TENSOR_EQ(own_logits(full, known).argmax(-1), torch::tensor({2, 1, 1, 1}, torch::kInt64).view({2, 2}));
   EXPECT_TENSOR_EQ(votes(full, Tensor()), full.argmax(-1));
 }
