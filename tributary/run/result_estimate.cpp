@@ -155,6 +155,9 @@ ResultEstimate estimate_result(const ResultToJudge& result, const EstimateOption
   if (full && estimate.witness && estimate.after) {
     estimate.how = "left-out sources";
     estimate.after = mean_of(*estimate.after, *estimate.witness);
+    // By the same estimator, since the verdict compares the two.
+    if (const auto witness = estimate_accuracy(witnesses, rule.others(), kErrorOfLeftOut))
+      estimate.before = mean_of(*estimate.before, *witness);
   }
   if (estimate.after && estimate.witness) estimate.after->by_class = estimate.witness->by_class;
   VerdictFacts facts;
