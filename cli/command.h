@@ -34,6 +34,8 @@ class Command {
   virtual const DistributedSession* session() const { return nullptr; }
   // The options, for the reference page.
   virtual const OptionTable& options() const = 0;
+  // The command whose options these are, too, so that the reference page need not repeat them; empty: none.
+  virtual std::string same_options() const { return {}; }
   virtual std::vector<FurtherOptions> further_options() const { return {}; }
 };
 

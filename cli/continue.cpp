@@ -36,6 +36,7 @@ class Continue : public Command {
   }
 
   const OptionTable& options() const override { return setup_.table; }
+  std::string same_options() const override { return "adapt"; }
   const DistributedSession* session() const override { return &setup_.session; }
 
   void run() override {

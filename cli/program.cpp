@@ -77,8 +77,11 @@ int print_reference(const std::vector<std::unique_ptr<cli::Command>>& commands) 
       "# Options\n\nWritten by `tributary options`. Every option is a flag, and a key of the TOML file given "
       "with `--config`; flags win. [method.md](method.md#choices) compares the paper's choices with its code's.\n");
   for (const auto& command : commands) {
+    const std::string same = command->same_options();
     print(fmt::format("\n## tributary {}\n\n{}. For example: `{}`\n\n{}", command->name(), command->summary(),
-                      command->example(), command->options().to_markdown()));
+                      command->example(),
+                      same.empty() ? command->options().to_markdown()
+                                   : fmt::format("Its options are those of `tributary {}`.\n", same)));
     for (const cli::FurtherOptions& further : command->further_options())
       print(fmt::format("\n### tributary {} {}\n\nFor example: `{}`\n\n{}", command->name(), further.action,
                         further.example, further.options.to_markdown()));
