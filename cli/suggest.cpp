@@ -65,8 +65,10 @@ class Suggest : public Command {
     Ensemble ensemble = load_models({run_}, "", import_);
     const std::string target = target_of_run(run_);
     std::vector<SkippedPicture> skipped;
+    DataOptions of_run = data_;
+    of_run.follow_run(table_, run_);
     const ImageSet images =
-        load_images(target, data_.for_preprocessing(ensemble.preprocessing(), common_.threads), &skipped);
+        load_images(target, of_run.for_preprocessing(ensemble.preprocessing(), common_.threads), &skipped);
     report_skipped(name(), skipped, images.size() + static_cast<int64_t>(skipped.size()));
     require_pictures_of_run(images, predicted_pictures(run_ + "/predictions.csv"), target, "restore them");
     ensemble.to(device);
@@ -87,8 +89,8 @@ class Suggest : public Command {
           {csv_text(images.names[static_cast<size_t>(picture)]), "", random_ ? std::optional(seed) : std::nullopt, 0});
     write_file_atomically(page, report_page(labelling_page(task, images)));
     write_file_atomically(out_, label_file_text(task.rows));
-    print_message(fmt::format("{}: {} pictures; fill in the column label, or open {} in a browser", out_,
-                              thousands(static_cast<int64_t>(task.rows.size())), page));
+    print(fmt::format("{}: {} pictures; fill in the column label, or open {} in a browser\n", safe_line(out_),
+                      thousands(static_cast<int64_t>(task.rows.size())), safe_line(page)));
   }
 
  private:

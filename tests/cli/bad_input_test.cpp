@@ -281,7 +281,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"MistypedFlagWithValue", "adapt " GOOD " --lamda-alpha=0.5", "did you mean --lambda-alpha;"},
         Case{"MistypedFlagOfAnAction", "data pack --data three --qality 3", "tributary data pack: --qality is not an"},
         Case{"FlagOfAnotherCommand", "predict good.safetensors --labels three",
-             "--labels is not an option of predict, but of: distill, report, data pack"},
+             "--labels is not an option of predict, but of: adapt, suggest, continue, distill, report, data pack"},
         Case{"MissingAction", "data", "tributary data: name a command: make, check, pack;"},
         Case{"MistypedAction", "data pakk --data three", "there is no command 'pakk'; did you mean pack;"},
         Case{"BeginningOfAFlag", "train --data three --arch lenet",

@@ -109,7 +109,9 @@ TEST(BenchJourney, SetPassesOptionsToAdaptations) {
 
   const test::Outcome other = test::run_program(folder, table + "--set rate_bottleneck=0.25,record=false");
   EXPECT_NE(other.code, 0);
-  EXPECT_THAT(other.err, HasSubstr("holds another run"));
+  EXPECT_THAT(
+      other.err,
+      HasSubstr("table/runs/shot-street-seed0 was adapted otherwise (adapt.rate_bottleneck: 0.5 there, 0.25 here)"));
 }
 
 TEST(BenchJourney, ErrorsAreOneSentence) {

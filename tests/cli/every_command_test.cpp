@@ -119,7 +119,9 @@ TEST_F(EveryCommand, ShowsForeignTextWithoutControlCharacters) {
       {"adapt", "--config config.toml --source a.safetensors --target pictures", 2},
       {"predict", "run --data pictures", 0},
       {"predict", "a.safetensors --data pictures --json", 0},
-      {"evaluate", "a.safetensors --data labelled", 2},  // one class folder has another name
+      {"suggest", "run --count 2 --out few.csv", 0},
+      {"continue", "run --labels few.csv --run again", 2},  // they are not filled in
+      {"evaluate", "a.safetensors --data labelled", 2},     // one class folder has another name
       {"evaluate", "a.safetensors --data latin1", 2},
       {"inspect", "a.safetensors --tensors", 0},
       {"inspect", "run", 0},
@@ -165,6 +167,8 @@ TEST_F(EveryCommand, ReportsAFullDiskAtStandardOutput) {
       {"train", train + "json.safetensors --json"},
       {"adapt", "adapt " + sources + "--rounds 1 --inner-epochs 1 --run full"},
       {"adapt", "adapt " + sources + "--rounds 1 --inner-epochs 1 --run full --json"},  // finished
+      {"suggest", "suggest full --count 2 --out full-labels.csv"},
+      {"continue", "continue full --run full-again"},
       {"predict", "predict a.safetensors --data numbered"},
       {"predict", "predict full --data numbered --json"},
       {"evaluate", "evaluate full.safetensors --data numbered"},
@@ -233,6 +237,8 @@ TEST_F(EveryCommand, TakesNoMemoryForAClaim) {
       {"predict", "a.safetensors --data huge-images.idx"},
       {"predict", "huge.safetensors --data pictures"},
       {"report", "huge"},
+      {"suggest", "huge"},
+      {"continue", "huge"},
       {"train", "--data huge-images.idx --architecture lenet --out huge-model.safetensors"},
       {"train", "--data numbered --init huge.safetensors --out huge-model.safetensors"}};
   const int64_t usual = test::run_forked_program(*folder_, "predict a.safetensors --data numbered").peak_bytes;
@@ -273,6 +279,8 @@ TEST_F(EveryCommand, RefusesModelsThatComputeNan) {
       {"inspect", {"inspect MODEL", false}},
       {"train", {"train --data numbered --init MODEL --epochs 1 --out nan.safetensors", true}},
       {"report", {"", false}},
+      {"suggest", {"", false}},
+      {"continue", {"", false}},
       {"data", {"", false}},
       {"bench", {"", false}},
       {"demo", {"", false}}};
@@ -298,7 +306,8 @@ TEST_F(EveryCommand, RefusesModelsThatComputeNan) {
         EXPECT_FALSE(fs::exists(*folder_ / result)) << arguments;
     }
   }
-  // bench leaves the work to further processes; demo, report and data read no model.
+  // bench leaves the work to further processes; suggest and continue take the models of finished runs; demo, report and
+  // data read no model.
   const test::Outcome bench = test::run_program(
       *folder_,
       "bench digits --init variance.safetensors --architecture dtn --pictures 30 --methods shot --targets "

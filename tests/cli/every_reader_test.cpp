@@ -96,6 +96,8 @@ std::vector<Claim> claims() {
       {"jpeg", ".jpg", jpeg_of_size(test::JpegKind::kRgb, 8000), picture, "truncated JPEG"},
       {"jpeg", ".jpg", jpeg_of_size(test::JpegKind::kProgressive, 8000), picture, "truncated JPEG"},
       {"jpeg", ".jpg", jpeg_of_size(test::JpegKind::kRgb, 65000), picture, "more than the limit"},
+      {"labels", ".csv", "picture,label,drawn\na.png,0,random 99999999999999999999\n",
+       "adapt --source good.safetensors --target pictures --run labelled --labels FILE", "no seed of an audit sample"},
       {"list", ".txt", "pictures/a.png 2147483647\n", "evaluate good.safetensors --data FILE", "label 1000000 or more"},
       {"mat", ".mat", mat + little_endian(9, 4) + two_gigabytes, predict, "ends within the array"},
       {"model_info", ".safetensors", "", model, "not 4096x4096"},  // changes the good model
@@ -188,12 +190,17 @@ TEST(EveryReader, ShowsForeignTextWithoutControlCharacters) {
                "[benchmark]\nname = \"" + toml + "\"\n[[benchmark.domains]]\nname = \"" + toml + "\"\n");
   folder.write("latin1.toml", "[benchmark]\nname = \"" + latin1 + "\"\n");
   folder.write("config.toml", "[adapt]\n\"" + toml + "\" = 1\n");
+  folder.write("names.csv", "picture,label\n" + hostile + latin1 + ".png," + hostile + "\n");
+  folder.write("classes.csv", "picture,label\na.png," + hostile + latin1 + "\n");
   folder.write("names.tar", test::tar_of({{latin1 + ".png", png}, {"b.png", png}}));
 
   const std::string predict = "predict good.safetensors --json --data ";
+  const std::string labelled = "adapt --source good.safetensors --target pictures --run labelled --labels ";
   const std::vector<std::pair<std::string, std::string>> uses = {
       {"benchmark", "bench domains.toml"},
       {"benchmark", "bench latin1.toml"},
+      {"labels", labelled + "names.csv"},
+      {"labels", labelled + "classes.csv"},
       {"list", predict + "names.txt"},
       {"mat", predict + "name.mat"},
       {"model_info", "inspect description.safetensors"},
@@ -255,8 +262,8 @@ TEST(EveryReader, RefusesWeightsThatComputeNan) {
       {"ours.safetensors", {"model_info"}},
       {"theirs.safetensors", {"safetensors"}},
       {"theirs.pth", {"pickle", "pytorch", "zip"}}};
-  std::set<std::string> covered = {"benchmark", "bmp", "gif",  "idx",  "jpeg", "list", "mat",
-                                   "png",       "tar", "tiff", "toml", "usps", "webp", "writers"};  // hold no weights
+  std::set<std::string> covered = {"benchmark", "bmp", "gif",  "idx",  "jpeg", "labels", "list",   "mat",
+                                   "png",       "tar", "tiff", "toml", "usps", "webp",   "writers"};  // hold no weights
   for (const auto& [model, own_readers] : models) {
     covered.insert(own_readers.begin(), own_readers.end());
     const test::Outcome finite = test::run_forked_program(folder, "predict good-" + model + " --data pictures");

@@ -74,7 +74,7 @@ TEST_F(LabelsJourney, RunsAsDocumented) {
   const auto documented = [&](size_t line) { return lines[line].substr(10, lines[line].find('#') - 10); };
   const std::string quick = " --threads 1";
 
-  EXPECT_THAT(succeed(documented(0) + quick).err, HasSubstr("runs/photos/labels.csv: 20 pictures; fill in the column"));
+  EXPECT_THAT(succeed(documented(0) + quick).out, HasSubstr("runs/photos/labels.csv: 20 pictures; fill in the column"));
   EXPECT_THAT(file_text(*prepared_ / "runs/photos/labels.html"), HasSubstr("\"kind\":\"labels\""));
   EXPECT_THAT(run(documented(1) + quick).err, HasSubstr("runs/photos/labels.csv has no label; fill in the column"));
   fill("runs/photos/labels.csv");
@@ -123,7 +123,7 @@ TEST_F(LabelsJourney, RefusesInOneSentence) {
   EXPECT_THAT(refusal(adapt + "bad/two.csv --method shot"), HasSubstr("--labels has no effect with --method shot"));
   EXPECT_THAT(refusal(adapt + "bad/none.csv"), HasSubstr("bad/none.csv"));
   EXPECT_FALSE(fs::exists(*prepared_ / "runs/refused"));
-  EXPECT_THAT(refusal("suggest runs/photos --count 1000"), HasSubstr("have no label yet"));
+  EXPECT_THAT(refusal("suggest runs/photos --count 1000 --out many.csv"), HasSubstr("have no label yet"));
   EXPECT_THAT(refusal("suggest runs/none"), StartsWith("tributary suggest: "));
   EXPECT_THAT(refusal("continue runs/photos --target other --labels bad/two.csv"),
               HasSubstr("--target is that of the run"));

@@ -348,7 +348,10 @@ TEST_F(AdaptationRunTest, EstimatesTheAccuracyWithoutLabels) {
     EXPECT_LE(estimate.at("low"), estimate.at("accuracy"));
     EXPECT_GE(estimate.at("high"), estimate.at("accuracy"));
   }
-  EXPECT_EQ(without.at("verdict").at("decision"), "check") << "two sources";
+  const nlohmann::json& verdict = without.at("verdict");
+  EXPECT_NE(verdict.at("decision"), "use") << "two sources are too few";
+  EXPECT_GE(verdict.at("reasons").size(), 1u);
+  EXPECT_EQ(verdict.at("decision") == "do not use", verdict.contains("unadapted_model"));
   EXPECT_FALSE(without.at("confidence").contains("calibration_error"));
   // The stored temperature makes the mean confidence the estimated accuracy.
   const Ensemble model = load_ensemble(options_.folder + "/model.safetensors");
@@ -360,7 +363,8 @@ TEST_F(AdaptationRunTest, EstimatesTheAccuracyWithoutLabels) {
   options_.folder = folder_ / "tested";
   const nlohmann::json tested = run()->summary;
   EXPECT_EQ(tested.at("estimate"), without.at("estimate"));
-  EXPECT_EQ(tested.at("verdict"), without.at("verdict"));
+  EXPECT_EQ(tested.at("verdict").at("decision"), verdict.at("decision"));
+  EXPECT_EQ(tested.at("verdict").at("reasons"), verdict.at("reasons"));
   EXPECT_TRUE(tested.at("confidence").contains("calibration_error"));
 }
 

@@ -92,9 +92,9 @@ std::optional<AdaptationRunResult> AdaptationRun::run() {
   if (finished()) return earlier_result();
   std::vector<std::string> notices;
   Ensemble sources = load_sources(options_.sources, options_.import, &notices);
+  require_class_sets(sources);
   if (session_.first())
     for (const std::string& notice : notices) listener_.on_warning(notice);
-  require_class_sets(sources);
   load_data(sources);
   session_.require_equal(data_.target.size(), options_.target);
   if (folder) folder->lock();
@@ -168,7 +168,7 @@ std::pair<Tensor, Tensor> AdaptationRun::outputs_of(const RunFolder& folder, con
                                                     const RunRecord& record) const {
   if (kept.is_last()) return {record.last().logits, record.last().probabilities};
   // An earlier round: read from its file, because the ensemble may be shared with ranks that wait for no evaluation.
-  ImportOptions trusting = options_.import;
+  ImportOptions trusting;
   trusting.trust = true;
   Ensemble saved = load_ensemble(folder.file("model.safetensors"), trusting);
   saved.to(options_.device);

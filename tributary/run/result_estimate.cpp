@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kReached = "estimate.reached";
 constexpr const char* kConfidence = "estimate.confidence";
 
-// The largest error of the witness estimate on drawn digits (docs/results.md, Estimated accuracy).
+// The model error of the witness estimate: a margin for errors that sources share, not measured.
 constexpr double kErrorOfLeftOut = 0.12;
 
 // The mean of two estimates, with the mean of their half-widths and at least half their distance.
