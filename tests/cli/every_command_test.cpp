@@ -120,7 +120,7 @@ TEST_F(EveryCommand, ShowsForeignTextWithoutControlCharacters) {
       {"predict", "run --data pictures", 0},
       {"predict", "a.safetensors --data pictures --json", 0},
       {"suggest", "run --count 2 --out few.csv", 0},
-      {"continue", "run --labels few.csv --run again", 2},  // they are not filled in
+      {"continue", std::string("'") + kEscape + "'", 2},
       {"evaluate", "a.safetensors --data labelled", 2},     // one class folder has another name
       {"evaluate", "a.safetensors --data latin1", 2},
       {"inspect", "a.safetensors --tensors", 0},

@@ -35,10 +35,12 @@ NOT_FUZZED = {
     "tributary/experiments/table_jobs.cpp": "numbers of our own runs",
     "tributary/io/tensor_file.cpp": "safetensors, pytorch",
     "tributary/methods/selective/given_prior.cpp": "lines of a name and a number",
-    "tributary/model_io/import_weights.cpp": "class names; bytes for TorchScript",
+    "tributary/model_io/class_list.cpp": "one class name per line",
+    "tributary/model_io/import_weights.cpp": "bytes for TorchScript",
     "tributary/model_io/timm_config.cpp": "six values of parsed JSON",
     "tributary/report/history.cpp": "run_folder",
     "tributary/report/report_data.cpp": "run_folder",
+    "tributary/run/command_options.cpp": "config.toml of a run: toml",
     "tributary/run/predictions.cpp": "run_folder",
 }
 

@@ -43,12 +43,7 @@ std::unique_ptr<Method> quick_method(const std::string& name) {
     return std::make_unique<SelectiveSelfTraining>(options);
   }
   for (const MethodEntry& entry : registered_methods())
-    if (entry.name == name) {
-      MethodOptions common = test::quick();
-      // Rounding must not decide which samples SFDA believes.
-      if (name == "sfda") common.rate_backbone = common.rate_bottleneck = 1e-4;
-      return test::configured(entry, name == "ma" ? "ma_space = 'feature'\n" : "", common);
-    }
+    if (entry.name == name) return test::configured(entry, name == "ma" ? "ma_space = 'feature'\n" : "");
   throw std::logic_error("no method " + name);
 }
 
@@ -75,8 +70,8 @@ Ensemble sources() {
 
 // Full batches: with two pictures BatchNorm keeps little more than the sign of their difference, which rounding can
 // flip.
-ImageSet target() {
-  return make_digits(DigitDomain::kPostal, 24, 7).images;
+ImageSet target(uint64_t seed = 7) {
+  return make_digits(DigitDomain::kPostal, 24, seed).images;
 }
 
 Recorder adapted_by(Ensemble& ensemble, const std::string& method, const ImageSet& pictures) {
@@ -108,7 +103,8 @@ void expect_equal(const Recorder& one, const Recorder& other) {
 class DistributedSession : public ::testing::TestWithParam<MethodCase> {};
 
 TEST_P(DistributedSession, MatchesOneProcess) {
-  const ImageSet pictures = target();
+  // Pictures of which none is so close to the edge of what SFDA believes that rounding decides.
+  const ImageSet pictures = GetParam().method == "sfda" ? target(9) : target();
   Ensemble alone = sources();
   const Recorder wanted = adapted_by(alone, GetParam().method, pictures);
   test::run_ranks(GetParam().ranks, [&](Communicator& comm) {
