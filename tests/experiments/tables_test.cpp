@@ -88,6 +88,15 @@ TEST(Tables, TrainEverySourceOnceAndAdaptFromTheOthers) {
                                                "Broken on amazon, seed 0 failed: it broke"}));
 }
 
+TEST(Tables, TrainNoSourceOnTheOnlyTarget) {
+  const test::TempDir folder;
+  TableTask task = task_in(folder);
+  task.targets = {"amazon"};
+  std::set<std::string> domains;
+  for (const StoredSource& source : sources_of(task)) domains.insert(source.domain);
+  EXPECT_EQ(domains, (std::set<std::string>{"webcam", "dslr"}));
+}
+
 // The --source arguments of an adaptation.
 std::multiset<std::string> sources_in(const Arguments& call) {
   std::multiset<std::string> files;

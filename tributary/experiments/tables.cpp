@@ -23,6 +23,12 @@ const TableDomain& domain_named(const TableTask& task, const std::string& name) 
   input_error("this benchmark has no domain '{}'", name);
 }
 
+// Whether some target other than the domain itself is adapted to.
+bool is_source(const TableTask& task, const TableDomain& domain) {
+  return std::any_of(task.targets.begin(), task.targets.end(),
+                     [&](const std::string& target) { return target != domain.name; });
+}
+
 int64_t most_seeds(const TableTask& task) {
   int64_t most = 0;
   for (const TableRow& row : task.rows) most = std::max(most, seeds_of(task, row));
@@ -176,7 +182,8 @@ Arguments adaptation_arguments(const TableTask& task, const TableRow& row, const
 std::vector<StoredSource> sources_of(const TableTask& task) {
   std::vector<StoredSource> sources;
   for (int64_t seed = 0; seed < most_seeds(task); ++seed)
-    for (const TableDomain& domain : task.domains) sources.push_back(source_of(task, domain, seed));
+    for (const TableDomain& domain : task.domains)
+      if (is_source(task, domain)) sources.push_back(source_of(task, domain, seed));
   return sources;
 }
 

@@ -69,7 +69,7 @@ struct TableResult {
   std::vector<MixedSources> mixed;  // if runs in the table's folder start from different sources
 };
 
-// The sources of all seeds of a table: of seed 0 in the order of the domains, then of seed 1 and so on.
+// The sources that the targets of a table need: of seed 0 in the order of the domains, then of seed 1 and so on.
 std::vector<StoredSource> sources_of(const TableTask& task);
 
 // The number of seeds of a row.
