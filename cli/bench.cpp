@@ -97,13 +97,17 @@ class Bench : public Command {
           std::tuple("train_eager", "training, all sources, eager", "roofline"),
           std::tuple("train_recorded", "training, all sources, CUDA graph", "roofline")}) {
       if (!result.contains(key)) continue;
-      const auto number = [&, &row = result.at(key)](const char* name) { return row.at(name).template get<double>(); };
+      const nlohmann::json& row = result.at(key);
+      const auto number = [&](const char* name) { return row.at(name).get<double>(); };
+      const bool bounded = row.contains("bound");
       table.add_row({title, thousands(std::llround(number("pictures_per_second"))),
-                     thousands(std::llround(number("bound"))), fmt::format("{:.2f}", number("share")), by});
+                     bounded ? thousands(std::llround(number("bound"))) : "",
+                     bounded ? fmt::format("{:.2f}", number("share")) : "", bounded ? by : ""});
     }
+    print(table.to_text());
+    if (!result.contains("phases")) return;
     const nlohmann::json& phases = result.at("phases");
     const auto share = [&](const char* phase) { return percent(phases.at(phase).get<double>()); };
-    print(table.to_text());
     print(fmt::format(
         "\na short adaptation: {} % training, {} % evaluation, {} % domain weights, {} % labels\nmemory: {:.1f} GiB",
         share("training"), share("evaluation"), share("weights"), share("labels"),

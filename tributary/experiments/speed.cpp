@@ -10,6 +10,7 @@
 #include "tributary/methods/selective/selective.h"
 #include "tributary/methods/selective/selective_task.h"
 #include "tributary/model/backbone.h"
+#include "tributary/run/models.h"
 #include "tributary/train/evaluate.h"
 
 namespace tributary {
@@ -29,6 +30,16 @@ double seconds_on(torch::Device device, Work work) {
     }));
   }
   return median(seconds);
+}
+
+// Sources with the weights of one model.
+Ensemble equal_sources(const std::string& source, int64_t count) {
+  Ensemble ensemble;
+  for (int64_t j = 0; j < count; ++j) {
+    ensemble.sources.push_back(std::move(load_models({source}, "", {}).sources.front()));
+    ensemble.sources.back().rename(fmt::format("source{}", j));
+  }
+  return ensemble;
 }
 
 // A selection with half of the pictures confident.
@@ -110,6 +121,10 @@ void declare(OptionTable& table, SpeedOptions& options) {
   const std::string section = "speed";
   table.text(section, "architecture", &options.architecture,
              "network of every source; by default the benchmark's; for speed, resnet50 on a GPU and dtn on a CPU");
+  table
+      .text(section, "source", &options.source,
+            "speed: a model for every source instead of random weights, as model.pt:trust=true; measures training only")
+      .metavar("FILE");
   table.integer(section, "sources", &options.sources, 1, 64, "sources");
   table.integer(section, "batch", &options.batch, 2, 65536, "pictures per batch");
   table.integer(section, "classes", &options.classes, 2, 65536, "classes");
@@ -121,10 +136,40 @@ void declare(OptionTable& table, SpeedOptions& options) {
   declare(table, section, options.precision);
 }
 
+namespace {
+
+nlohmann::json description(const SpeedOptions& options, torch::Device device, int threads) {
+  return {{"device", device.str()},
+          {"architecture", options.architecture},
+          {"sources", options.sources},
+          {"batch", options.batch},
+          {"precision", device.is_cuda() && is_mixed(options.precision) ? "bfloat16" : "float32"},
+          {"threads", threads}};
+}
+
+// Training speed with the weights of a file.
+nlohmann::json measure_source(SpeedOptions options, torch::Device device, int threads) {
+  Ensemble ensemble = equal_sources(options.source, options.sources);
+  ensemble.to(device);
+  options.architecture = ensemble.sources.front().info().architecture;
+  options.classes = static_cast<int64_t>(ensemble.classes().size());
+  const DeviceImages images(random_pictures(options.pictures, ensemble.preprocessing()), device);
+  const auto measured = [&](bool cuda_graph) {
+    return nlohmann::json{{"pictures_per_second", training_speed(ensemble, images, options, cuda_graph)}};
+  };
+  nlohmann::json result = description(options, device, threads);
+  result["train_eager"] = measured(false);
+  if (CudaGraph::possible(device) && ensemble.sources.front().capturable()) result["train_recorded"] = measured(true);
+  return result;
+}
+
+}  // namespace
+
 nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int threads) {
   const bool gpu = device.is_cuda();
   if (options.architecture.empty()) options.architecture = gpu ? "resnet50" : "dtn";
   if (options.steps == 0) options.steps = gpu ? 50 : 5;
+  if (!options.source.empty()) return measure_source(options, device, threads);
   const bool bfloat16 = gpu && is_mixed(options.precision);
   Ensemble ensemble = random_sources(options.architecture, options.sources, options.classes);
   ensemble.to(device);
@@ -142,17 +187,11 @@ nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int thr
   evaluate(first, images, bfloat16);
   const double evaluation = seconds_on(device, [&] { evaluate(first, images, bfloat16); });
   const double eager = training_speed(ensemble, images, options, false);
-  nlohmann::json result = {
-      {"device", device.str()},
-      {"architecture", options.architecture},
-      {"sources", options.sources},
-      {"batch", options.batch},
-      {"precision", bfloat16 ? "bfloat16" : "float32"},
-      {"threads", threads},
-      {"peak", {{"teraflops", peak.flops / 1e12}, {"gigabytes_per_second", peak.bytes / 1e9}}},
-      {"decode", relative_to_bound(decode.ours, decode.libjpeg)},
-      {"evaluate", relative_to_bound(static_cast<double>(options.pictures) / evaluation, bound(false))},
-      {"train_eager", relative_to_bound(eager, bound(true))}};
+  nlohmann::json result = description(options, device, threads);
+  result["peak"] = {{"teraflops", peak.flops / 1e12}, {"gigabytes_per_second", peak.bytes / 1e9}};
+  result["decode"] = relative_to_bound(decode.ours, decode.libjpeg);
+  result["evaluate"] = relative_to_bound(static_cast<double>(options.pictures) / evaluation, bound(false));
+  result["train_eager"] = relative_to_bound(eager, bound(true));
   if (CudaGraph::possible(device))
     result["train_recorded"] = relative_to_bound(training_speed(ensemble, images, options, true), bound(true));
   result["phases"] = phases_of(ensemble, pictures, options);

@@ -12,6 +12,7 @@ namespace tributary {
 
 struct SpeedOptions {
   std::string architecture;  // empty: resnet50 on a GPU, dtn on a CPU
+  std::string source;        // a model instead of random weights; empty: random weights
   int64_t sources = 2;       // m
   int64_t batch = 32;
   int64_t classes = 31;
@@ -26,7 +27,8 @@ void declare(OptionTable& table, SpeedOptions& options);
 // Measures pictures per second of decoding (relative to libjpeg-turbo), of evaluation and of training steps (mixed,
 // confident and unconfident batch through every source, forward, backward, update), eager and with a CUDA graph, each
 // with its bound (roofline.h). Also measures the seconds per phase of a short adaptation and the peak memory. Pictures
-// and weights are random. Results are medians of five.
+// and weights are random. Results are medians of five. With `options.source`, every source has the weights of that
+// model, which may be TorchScript, and only training steps are measured, without a bound.
 nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int threads);
 
 }  // namespace tributary
