@@ -181,6 +181,7 @@ std::string AdaptationRun::save_unadapted(const RunFolder& folder, const RunReco
                                           const ResultEstimate& estimate) const {
   Ensemble unadapted = load_unadapted();
   unadapted.mixture = record.first_mixture();
+  record.restore_first_statistics(unadapted);
   if (estimate.before) {
     unadapted.to(options_.device);
     const Tensor logits = evaluate_logits(unadapted, DeviceImages(data_.target, options_.device));
@@ -308,7 +309,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   if (round > 0) {
     const RunShape shape{data_.target.size(), ensemble.size(), static_cast<int64_t>(ensemble.classes().size()), round};
     metrics.require_fit(shape);
-    record.require_fit(shape);
+    record.require_fit(shape, ensemble);
     kept.require_fit(shape, ensemble);
     pick.require_fit(shape);
     confidence.require_fit(shape);
