@@ -1,6 +1,6 @@
 """Removes classes from every source and compares the adapted results with those of full sources, on drawn digits.
 
-python3 bench/class_sets.py build/tributary /tmp/class-sets [--pictures 1000] [--epochs 15] [--seed 0]
+python3 bench/class_sets.py build/tributary /tmp/class-sets [--pictures 1000] [--epochs 15] [--rounds 10] [--seed 0]
 
 Makes the five digit domains, trains one source per domain with all ten classes and one without one to three of them, and
 adapts the four others to each domain, once with the full and once with the reduced sources. Prints the accuracy on the
@@ -52,7 +52,7 @@ def adapt(options, kind, target):
     sources = [a for d in DOMAINS if d != target for a in ('--source', train(options, kind, d))]
     if not (folder / 'summary.json').exists():
         run(options.program, 'adapt', *sources, '--target', pictures / 'train', '--test', pictures / 'test', '--run',
-            folder, '--seed', options.seed, '--threads', options.threads)
+            folder, '--rounds', options.rounds, '--seed', options.seed, '--threads', options.threads)
     accuracy = json.loads((folder / 'summary.json').read_text())['accuracy']
     return accuracy['rounds'][0], accuracy.get('kept', {'accuracy': accuracy['last']})['accuracy']
 
@@ -63,6 +63,7 @@ def main():
     parser.add_argument('folder', type=pathlib.Path)
     parser.add_argument('--pictures', type=int, default=1000)
     parser.add_argument('--epochs', type=int, default=15)
+    parser.add_argument('--rounds', type=int, default=10)
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--threads', type=int, default=1)
     options = parser.parse_args()

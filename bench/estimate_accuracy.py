@@ -8,8 +8,9 @@
 `collect` makes every domain in turn the target, trains a source on each of the others, adapts them by several methods,
 also in ways that fail, and appends one line per run. Without --domain it draws digits. A run that RESULTS.jsonl has is
 not repeated. The labels of the target only measure. `table` prints errors and coverage per benchmark, verdicts and
-calibration errors as Markdown. `fit` prints the coefficients of tributary/estimate/accuracy_estimate.cpp, and the errors of
-runs whose benchmark, or target if there is only one benchmark, was left out of the fit.
+calibration errors as Markdown. `fit` prints coefficients for several choices of inputs, the second of which
+tributary/estimate/accuracy_estimate.cpp uses, and the errors of runs whose benchmark, or target if there is only one
+benchmark, was left out of the fit.
 """
 import argparse
 import json
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DIGITS = ("handwriting", "postal", "signs", "street", "textured")
 # Of Evidence in tributary/estimate/accuracy_estimate.h, in the order of its coefficients.
 FEATURES = ("sources", "members", "evenness", "confidence", "confident_sources")
+USED = FEATURES[:3]  # the others have the coefficient 0
 SHORT = ["--rounds", "5", "--inner-epochs", "1"]
 METHODS = {
     "selective": ["--rounds", "5"],
@@ -249,7 +251,7 @@ def predicted(coefficients, row):
 
 def fit(options):
     runs = [json.loads(line) for line in Path(options.results).read_text().splitlines()]
-    for features in (FEATURES, FEATURES[:-1], FEATURES[:2]):
+    for features in (FEATURES[:2], USED, FEATURES[:4], USED + FEATURES[4:]):
         rows = examples(runs, features)
         groups = sorted({row[0] for row in rows})
         if len(groups) < 2:

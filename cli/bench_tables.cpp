@@ -495,12 +495,12 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
     comm->barrier();
   }
   task.domains = located(chosen, options.data);
+  if (const auto skew = skew_of(options.skew)) draw_subsets(*skew, options.skew, task);
   require_same_adaptations(task);
   if (first) {
     std::filesystem::create_directories(out);
     remove_leftovers(out);
   }
-  if (const auto skew = skew_of(options.skew)) draw_subsets(*skew, options.skew, task);
   if (comm) comm->barrier();
   Progress progress(std::cerr, is_terminal(), common.json || !first);
   progress.line(sources_line(task));

@@ -53,6 +53,7 @@ class Continue : public Command {
       options.folder = std::filesystem::path(from_ + "/").parent_path().string() + "-continued";
     setup_.session.begin();
     options.sources = adapted_sources(model);
+    options.estimate.adapted_sources = true;
     TerminalListener listener(name(), setup_.common.json);
     const std::optional<AdaptationRunResult> result = setup_.prepare(listener).run();
     if (!result) return;
@@ -65,9 +66,10 @@ class Continue : public Command {
  private:
   // The adapted sources of the run, each in a file of its own in its folder.
   std::vector<std::string> adapted_sources(const std::string& model) const {
-    const Ensemble ensemble = load_ensemble(model, setup_.options.import);
+    Ensemble ensemble = load_ensemble(model, setup_.options.import);
     std::vector<std::string> files;
     for (int64_t j = 0; j < ensemble.size(); ++j) {
+      keep_known_classes(ensemble.sources[j]);  // a file of one source has no others
       files.push_back(fmt::format("{}/adapted-{}.safetensors", from_, j));
       if (setup_.session.first()) save_source(files.back(), ensemble.sources[j]);
     }

@@ -13,6 +13,7 @@
 #include "tributary/estimate/calibration_error.h"
 #include "tributary/estimate/proportion.h"
 #include "tributary/eval/metrics.h"
+#include "tributary/model_io/model_file.h"
 #include "tributary/run/audit.h"
 #include "tributary/terminal/table.h"
 #include "tributary/train/evaluate.h"
@@ -114,8 +115,8 @@ class Evaluate : public Command {
     std::vector<std::string> trained;
     if (const std::string given = run + "/given_labels.csv"; std::filesystem::exists(given))
       for (const LabelRow& row : read_label_file(given)) trained.push_back(row.picture);
-    const AuditResult result =
-        audit_of(read_label_file(audit_), audit_, stored_predictions(run + "/predictions.csv"), trained);
+    const AuditResult result = audit_of(read_label_file(audit_), audit_, stored_predictions(run + "/predictions.csv"),
+                                        describe_sources(model_path(run)).front().classes, trained);
     if (result.labelled == 0) input_error("the run trained on all labels of {}; draw a new audit sample", audit_);
     const auto count = static_cast<double>(result.labelled);
     const Interval interval = exact_interval(result.right, result.labelled);

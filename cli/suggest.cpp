@@ -19,6 +19,8 @@
 namespace tributary::cli {
 namespace {
 
+constexpr int64_t kMostSuggested = 5000;  // clustering takes time in proportion to their number
+
 class Suggest : public Command {
  public:
   std::string name() const override { return "suggest"; }
@@ -111,6 +113,9 @@ class Suggest : public Command {
     if (!labels_.empty())
       known = match_rows(read_label_file(labels_), labels_, images.names, ensemble.classes()).picture;
     add_trained_and_audited(images, known);
+    if (count_ > kMostSuggested)
+      input_error("--count {}: at most {} can be suggested; --random draws more", thousands(count_),
+                  thousands(kMostSuggested));
     const int64_t left = images.size() - static_cast<int64_t>(known.size());
     if (count_ > left)
       input_error("--count {}: only {} pictures have no label yet", thousands(count_), thousands(left));

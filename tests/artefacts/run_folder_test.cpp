@@ -66,6 +66,14 @@ TEST_F(RunFolderTest, AFinishedRunIsTheSameWithOtherThreads) {
   EXPECT_THROW(RunFolder(path, "seed = 2\nthreads = 2\n"), InputError);
 }
 
+TEST_F(RunFolderTest, ARestartRemovesTheUnadaptedModelOfTheRunBefore) {
+  const std::string path = temp_.path() + "/again";
+  RunFolder(path, "seed = 1\n").start();
+  write_file_atomically(path + "/unadapted.safetensors", "of a run that was not to be used");
+  RunFolder(path, "seed = 1\n", /*restart=*/true).start();
+  EXPECT_FALSE(std::filesystem::exists(path + "/unadapted.safetensors"));
+}
+
 TEST_F(RunFolderTest, ASecondStartLeavesAFinishedRunAlone) {
   RunFolder second(folder_.path(), "seed = 1\n");  // examines the folder before the first one finishes
   folder_.start();

@@ -81,6 +81,8 @@ TEST_F(LabelsJourney, RunsAsDocumented) {
   succeed(documented(1) + quick + " --no-report");
   const json summary = json::parse(file_text(*prepared_ / "runs/photos-continued/summary.json"));
   EXPECT_EQ(summary.at("given_labels"), 20);
+  EXPECT_TRUE(summary.at("estimate").at("after").is_null()) << "its sources were adapted together";
+  EXPECT_EQ(summary.at("verdict").at("decision"), "check") << summary.at("verdict").dump();
   EXPECT_EQ(read_label_file(*prepared_ / "runs/photos-continued/given_labels.csv").size(), 20u);
 
   succeed("suggest runs/photos --random --count 12" + quick);
@@ -104,6 +106,18 @@ TEST_F(LabelsJourney, RunsAsDocumented) {
     for (const LabelRow& other : audited) EXPECT_NE(row.picture, other.picture);
 }
 
+TEST_F(LabelsJourney, ContinuesWithSourcesOfOtherClasses) {
+  prepared_->write("nine.txt", "9 = nine\n");
+  const std::string quick = " --rounds 1 --inner-epochs 1 --weight-steps 20 --batch 16 --threads 1 --no-report";
+  succeed("adapt --source signs.safetensors street.safetensors:classes=nine.txt --target photos --run runs/nine" +
+          quick);
+  succeed("suggest runs/nine --count 4 --threads 1");
+  fill("runs/nine/labels.csv");
+  succeed("continue runs/nine --labels runs/nine/labels.csv" + quick);
+  const json summary = json::parse(file_text(*prepared_ / "runs/nine-continued/summary.json"));
+  EXPECT_EQ(summary.at("known_by").at("nine"), json({"street"}));
+}
+
 TEST_F(LabelsJourney, RefusesInOneSentence) {
   const std::string adapt =
       "adapt --source signs.safetensors street.safetensors --target photos --run runs/refused --labels ";
@@ -124,6 +138,7 @@ TEST_F(LabelsJourney, RefusesInOneSentence) {
   EXPECT_THAT(refusal(adapt + "bad/none.csv"), HasSubstr("bad/none.csv"));
   EXPECT_FALSE(fs::exists(*prepared_ / "runs/refused"));
   EXPECT_THAT(refusal("suggest runs/photos --count 1000 --out many.csv"), HasSubstr("have no label yet"));
+  EXPECT_THAT(refusal("suggest runs/photos --count 5001 --out many.csv"), HasSubstr("at most 5,000 can be suggested"));
   EXPECT_THAT(refusal("suggest runs/none"), StartsWith("tributary suggest: "));
   EXPECT_THAT(refusal("continue runs/photos --target other --labels bad/two.csv"),
               HasSubstr("--target is that of the run"));

@@ -144,5 +144,30 @@ TEST(Acceptance, AcceptsTheMostConfidentUpToTheExpectedError) {
   EXPECT_TRUE(below_threshold(confidence, kAcceptNone).all().item<bool>());
 }
 
+TEST(AccuracyEstimate, LeavesOutPicturesForWhichAWitnessAbstains) {
+  Witnesses witnesses = independent_witnesses();
+  // The first two abstain together, on pictures of all classes.
+  const Tensor silent = torch::arange(kPictures) % 3 == 0;
+  for (int64_t j = 0; j < 2; ++j) witnesses.label[j].masked_fill_(silent, -1);
+  EXPECT_THAT(witness_accuracies(witnesses),
+              testing::ElementsAre(DoubleNear(0.9, 0.02), DoubleNear(0.8, 0.02), DoubleNear(0.7, 0.02)));
+  const auto estimate = estimate_accuracy(witnesses, labels_of(0.85, 4), 0.05);
+  ASSERT_TRUE(estimate);
+  EXPECT_NEAR(estimate->accuracy, 0.85, 0.03);
+  EXPECT_THAT(estimate->by_class, Each(DoubleNear(0.85, 0.08)));
+}
+
+TEST(AccuracyEstimate, AsksOnlyWitnessesThatKnowAClass) {
+  Witnesses witnesses = independent_witnesses();
+  witnesses.known = torch::ones({3, kClasses}, torch::kBool);
+  for (int64_t j = 0; j < 2; ++j) {
+    witnesses.known[j][0] = false;
+    witnesses.label[j].masked_fill_(witnesses.label[j] == 0, 1);  // a source takes class 0 for another one
+  }
+  const auto estimate = estimate_accuracy(witnesses, labels_of(0.85, 4), 0.05);
+  ASSERT_TRUE(estimate);
+  EXPECT_GT(estimate->by_class[0], 0.7) << "by the third source alone";
+}
+
 }  // namespace
 }  // namespace tributary

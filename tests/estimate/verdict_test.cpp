@@ -75,7 +75,11 @@ TEST(Verdict, AsksForACheckInDoubt) {
   expect_doubt(facts, "disagree by 12 points");
   facts = good_facts();
   facts.after.reset();
-  expect_doubt(facts, "no source is good enough");
+  facts.adapted_before = true;
+  expect_doubt(facts, "adapted together before");
+  facts.adapted_before = false;
+  facts.sources = 1;
+  expect_doubt(facts, "one source alone");
 }
 
 }  // namespace

@@ -99,6 +99,19 @@ TEST(ModelFile, CalibrationFollowsTheOrderOfTheClasses) {
   EXPECT_THAT(read.sources[1].info().calibration->class_share, ::testing::ElementsAre(0.2, 0.1, 0));
 }
 
+TEST(ModelFile, CalibrationFollowsRenamedClassesAndEndsWithMergedOnes) {
+  TempDir folder;
+  SourceModel model(test::small_info("lenet", 3), Random(1));
+  model.set_calibration(calibration_of(3));
+  const std::vector<std::string> names = {"x", "a", "b", "c"};
+  model.set_classes(names, {3, 1, 2});
+  EXPECT_THAT(model.info().calibration->class_share, ::testing::ElementsAre(0, 0.1, 0.2, 0));
+  model.set_classes({"a", "b"}, {0, 1, 1});
+  EXPECT_FALSE(model.info().calibration) << "thresholds are those of single outputs";
+  save_source(folder / "merged", model);
+  EXPECT_EQ(load_source(folder / "merged").info().classes, (std::vector<std::string>{"a", "b"}));
+}
+
 TEST(ModelFile, SameModelGivesTheSameBytes) {
   TempDir folder;
   SourceModel model(test::small_info(), Random(3));

@@ -388,5 +388,31 @@ TEST_F(AdaptationRunTest, LeavesEachSourceOutForTheFullEstimate) {
   EXPECT_FALSE(std::filesystem::exists(options_.folder + "/estimate"));
 }
 
+TEST_F(AdaptationRunTest, SourcesThatWereAdaptedTogetherGiveNoEstimate) {
+  options_.sources[1] = options_.sources[0] + ":name=second";  // two that agree
+  options_.estimate.adapted_sources = true;
+  options_.estimate.kind = EstimateKind::kFull;
+  const nlohmann::json summary = run()->summary;
+  EXPECT_TRUE(summary.at("estimate").at("after").is_null());
+  EXPECT_EQ(summary.at("verdict").at("decision"), "check");
+  EXPECT_THAT(summary.at("verdict").at("reasons")[0].get<std::string>(), HasSubstr("adapted together before"));
+  EXPECT_EQ(load_ensemble(options_.folder + "/model.safetensors").mixture.temperature, 1);
+}
+
+TEST_F(AdaptationRunTest, LeavesNoSourceOutThatOthersNeed) {
+  SourceModel other(test::small_info("lenet", 3), Random(3));
+  ModelInfo info = other.info();
+  info.name = "other";
+  info.classes = {"0", "1", "alone"};
+  save_source(folder_ / "other.safetensors", SourceModel(info, Random(3)));
+  options_.sources.push_back(folder_ / "other.safetensors");
+  options_.method = method_named("selective");
+  options_.estimate.kind = EstimateKind::kFull;
+  const auto result = run();
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->summary.at("estimate").at("how"), "agreement");
+  EXPECT_THAT(listener_.warnings, testing::Contains(HasSubstr("estimate: without other the others lack a class")));
+}
+
 }  // namespace
 }  // namespace tributary

@@ -39,7 +39,7 @@ std::vector<LabelRow> audit_rows(int64_t count, int64_t wrong, uint64_t seed = 3
 
 std::string audit_complaint(const std::vector<LabelRow>& rows) {
   try {
-    audit_of(rows, "audit.csv", all_cars(), {});
+    audit_of(rows, "audit.csv", all_cars(), {"car"}, {});
   } catch (const InputError& error) {
     return error.what();
   }
@@ -56,7 +56,7 @@ TEST(Audit, SamplesAreDifferentPicturesAndBeginnings) {
 TEST(Audit, CountsWhatIsRight) {
   std::vector<LabelRow> rows = audit_rows(10, 3);
   rows.back().label = "";  // not labelled yet
-  const AuditResult result = audit_of(rows, "audit.csv", all_cars(), {});
+  const AuditResult result = audit_of(rows, "audit.csv", all_cars(), {"car"}, {});
   EXPECT_EQ(result.drawn, 10);
   EXPECT_EQ(result.labelled, 9);
   EXPECT_EQ(result.right, 6);
@@ -65,7 +65,7 @@ TEST(Audit, CountsWhatIsRight) {
 TEST(Audit, PicturesThatTrainedDoNotCount) {
   const std::vector<LabelRow> rows = audit_rows(10, 3);
   const AuditResult result =
-      audit_of(rows, "audit.csv", all_cars(), {rows[0].picture, rows[9].picture, "photos/99.jpg"});
+      audit_of(rows, "audit.csv", all_cars(), {"car"}, {rows[0].picture, rows[9].picture, "photos/99.jpg"});
   EXPECT_EQ(result.trained, 2);
   EXPECT_EQ(result.labelled, 8);
   EXPECT_EQ(result.right, 6);
@@ -92,6 +92,14 @@ TEST(Audit, RefusesBiasedSamples) {
   EXPECT_THAT(audit_complaint({}), HasSubstr("has no pictures"));
 }
 
+TEST(Audit, RefusesAMistypedClassButCountsOthersAsWrong) {
+  std::vector<LabelRow> rows = audit_rows(10, 0);
+  rows[4].label = "caar";
+  EXPECT_THAT(audit_complaint(rows), HasSubstr("audit.csv:6: caar is not a class of the model; did you mean car?"));
+  rows[4].label = "nothing that the model knows";
+  EXPECT_EQ(audit_of(rows, "audit.csv", all_cars(), {"car"}, {}).right, 9);
+}
+
 // 200 audits of a run that is right on 30 of 40 pictures.
 TEST(Audit, ExactIntervalCoversTheTruth) {
   int held = 0;
@@ -99,7 +107,7 @@ TEST(Audit, ExactIntervalCoversTheTruth) {
     std::vector<LabelRow> rows;
     for (const int64_t picture : audit_sample(kAudited, 12, seed))
       rows.push_back({audited_name(picture), picture < 30 ? "car" : "lorry", seed, 0});
-    const AuditResult result = audit_of(rows, "audit.csv", all_cars(), {});
+    const AuditResult result = audit_of(rows, "audit.csv", all_cars(), {"car"}, {});
     const Interval interval = exact_interval(result.right, result.labelled);
     held += interval.low <= 0.75 && 0.75 <= interval.high ? 1 : 0;
   }

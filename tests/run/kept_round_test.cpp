@@ -141,5 +141,15 @@ TEST_F(KeptRoundTest, ResumesWithTheSameDecision) {
   EXPECT_TENSOR_EQ(resumed.result().weights, whole.result().weights);
 }
 
+TEST_F(KeptRoundTest, SourcesThatWereAdaptedTogetherRejectNothing) {
+  KeptRound kept(KeepRule::kLabelFree, /*adapted_sources=*/true);
+  report(kept, 0, false);
+  report(kept, 1, true);
+  EXPECT_EQ(kept.round(), 1);
+  EXPECT_FALSE(kept.to_json().at("judged").get<bool>());
+  EXPECT_THAT(kept.to_json().at("reason").get<std::string>(), HasSubstr("adapted together before cannot judge it"));
+  EXPECT_TRUE(kept.witness_metrics().at("estimated_accuracy").is_null());
+}
+
 }  // namespace
 }  // namespace tributary

@@ -33,5 +33,16 @@ TEST(LoadModels, CombinesSourcesByTheRule) {
   EXPECT_THROW(load_models(paths, "weighted_logits", {}), InputError) << "plain sources have no weights";
 }
 
+TEST(LoadModels, ATemperatureHoldsForItsOwnRuleOnly) {
+  const test::TempDir folder;
+  Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
+  ensemble.mixture = {Combination::kWeightedLogits, torch::tensor({3.0F, 1.0F}), 2.0};
+  save_ensemble(folder / "mixture.safetensors", ensemble);
+  const std::vector<std::string> path = {folder / "mixture.safetensors"};
+  EXPECT_EQ(load_models(path, "", {}).mixture.temperature, 2);
+  EXPECT_EQ(load_models(path, "weighted_logits", {}).mixture.temperature, 2);
+  EXPECT_EQ(load_models(path, "mean_prob", {}).mixture.temperature, 1);
+}
+
 }  // namespace
 }  // namespace tributary

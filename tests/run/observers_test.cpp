@@ -11,7 +11,9 @@
 #include "tests/support/event_records.h"
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
+#include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/run/run_record.h"
 
 namespace tributary {
 namespace {
@@ -117,6 +119,39 @@ TEST(TensorBoardObserver, UsesTheSystemClockByDefault) {
   const TensorBoardObserver observer(folder.path());
   const std::string path = std::filesystem::directory_iterator(folder.path())->path().string();
   EXPECT_GT(test::read_events(read_text(path)).front().wall_time, 1.6e9);  // the year 2020
+}
+
+// For the model that a run hands back if its result is not to be used.
+TEST(RunRecord, RemembersTheStatisticsOfRoundZero) {
+  torch::NoGradGuard no_grad;
+  Rounds rounds;
+  rounds.event.logits = torch::zeros({2, 4, 10});
+  const auto fill = [](const Ensemble& ensemble, int64_t value) {
+    for (const NamedTensor& tensor : ensemble.state()) Tensor(tensor.value).fill_(value);
+  };
+  RunRecord record, resumed;
+  fill(rounds.ensemble, 3);
+  record.on_round(rounds.event);
+  fill(rounds.ensemble, 4);
+  rounds.train();
+  record.on_round(rounds.event);
+  nlohmann::json state;
+  record.save(state);
+  resumed.restore(state);
+  resumed.restore_tensors(record.tensors());
+  resumed.require_fit({4, 2, 10, 2}, rounds.ensemble);
+  Ensemble unadapted = test::small_ensemble({"lenet", "dtn"});
+  fill(unadapted, 1);
+  resumed.restore_first_statistics(unadapted);
+  int statistics = 0;
+  for (const NamedTensor& tensor : unadapted.state()) {
+    const bool is_statistic = tensor.name.find(".running_") != std::string::npos;
+    statistics += is_statistic ? 1 : 0;
+    if (tensor.name.ends_with(".num_batches_tracked")) continue;
+    EXPECT_TRUE((tensor.value == (is_statistic ? 3 : 1)).all().item<bool>()) << tensor.name;
+  }
+  EXPECT_GT(statistics, 0);
+  EXPECT_THROW(RunRecord(record).require_fit({4, 2, 10, 2}, test::small_ensemble({"dtn", "dtn"})), InputError);
 }
 
 }  // namespace

@@ -69,6 +69,28 @@ readerTests('the labelling page', ({write, visit}) => {
       assert.ok(await page.getByRole('button', {name: /^Save/}).isDisabled());
     }));
 
+  test('a page that is written again has labels of its own pictures only', () =>
+    look('again', task(), async (page) => {
+      await page.keyboard.press('1');
+      await page.keyboard.press('2');
+      const other = task();
+      other.pictures = [other.pictures[1], {...other.pictures[0], path: 'photos/new.jpg'}];
+      write('again', other);
+      await page.reload();
+      assert.equal(await page.locator('.controls .shown').textContent(), '1 of 2 pictures labelled');
+      assert.equal(await page.locator('.labelled .path').textContent(), 'photos/new.jpg');
+    }));
+
+  test('ten thousand classes are not all shown at once', () =>
+    look('thousands', task({classes: Array.from({length: 10000}, (_, k) => `class ${k}`)}), async (page) => {
+      assert.equal(await page.locator('.answer').count(), 200);
+      assert.match(await page.locator('.answers .more').textContent(), /^9,800 more/);
+      await page.getByLabel(/Find a class/).fill('class 9876');
+      await page.keyboard.press('Enter');
+      await page.keyboard.press('ArrowLeft');
+      assert.ok(await page.locator('input[value="class 9876"]').isChecked());
+    }));
+
   test('many classes are found by typing', () =>
     look('many', task({classes: Array.from({length: 40}, (_, k) => `class ${k}`)}), async (page) => {
       await page.getByLabel(/Find a class/).fill('37');

@@ -91,8 +91,8 @@ void RunFolder::claim() {
   TRIBUTARY_CHECK(!finished_, "{} holds a finished run", path_);
   // Removes the results of an earlier run, which are written at the end.
   std::error_code error;
-  for (const char* last :
-       {"DONE", "summary.json", "model.safetensors", "predictions.csv", "bound.jsonl", "given_labels.csv"})
+  for (const char* last : {"DONE", "summary.json", "model.safetensors", "unadapted.safetensors", "predictions.csv",
+                           "bound.jsonl", "given_labels.csv"})
     fs::remove(file(last), error);
   write_file_atomically(file("config.toml"), config_.text);
 }

@@ -19,24 +19,42 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// All shares of pictures that an estimate depends on, one row each: agreements of pairs of witnesses, confident
-// pictures of those with a threshold, and agreements of the judged labels with each witness.
+// All shares of pictures that an estimate depends on: agreements of pairs of witnesses, confident pictures of those
+// with a threshold, and agreements of the judged labels with each witness. A share is that of the pictures for which
+// all have a label.
 class Marks {
  public:
   Marks(const Witnesses& witnesses, const Tensor& label) : sources_(witnesses.label.size(0)) {
+    const Tensor voted = witnesses.label >= 0;
+    const bool all_vote = voted.all().item<bool>();
+    std::vector<Tensor> hits, counted;
+    const auto add = [&](const Tensor& hit, const Tensor& counts) {
+      hits.push_back(all_vote ? hit : hit.logical_and(counts));
+      counted.push_back(counts);
+    };
     for (int64_t i = 0; i < sources_; ++i)
-      for (int64_t j = 0; j < i; ++j) rows_.push_back(witnesses.label[i] == witnesses.label[j]);
+      for (int64_t j = 0; j < i; ++j) add(witnesses.label[i] == witnesses.label[j], voted[i].logical_and(voted[j]));
     for (const Tensor& confident : witnesses.is_confident) {
       has_threshold_.push_back(confident.defined());
-      if (confident.defined()) rows_.push_back(confident);
+      if (confident.defined()) add(confident, torch::ones_like(confident));
     }
     has_threshold_.resize(static_cast<size_t>(sources_), false);
     if (label.defined())
-      for (int64_t j = 0; j < sources_; ++j)
-        rows_.push_back((label.dim() == 1 ? label : label[j]) == witnesses.label[j]);
+      for (int64_t j = 0; j < sources_; ++j) add((label.dim() == 1 ? label : label[j]) == witnesses.label[j], voted[j]);
+    hits_ = at::stack(hits).to(torch::kFloat32);
+    if (!all_vote) counted_ = at::stack(counted).to(torch::kFloat32);
   }
 
-  Tensor all() const { return at::stack(rows_).to(torch::kFloat32); }
+  int64_t pictures() const { return hits_.size(1); }
+
+  // Of all pictures, or of the rows `sample`; float64, one for each share.
+  Tensor shares(const Tensor& sample = {}) const {
+    const auto sums = [&](const Tensor& rows) {
+      return (sample.defined() ? rows.index_select(1, sample) : rows).sum(1, /*keepdim=*/false, torch::kFloat64);
+    };
+    if (counted_.defined()) return sums(hits_) / sums(counted_).clamp_min(1);
+    return sums(hits_) / static_cast<double>(sample.defined() ? sample.size(0) : pictures());
+  }
 
   std::vector<double> accuracies(const Tensor& shares, int64_t classes) const {
     const Tensor agreements = torch::ones({sources_, sources_}, torch::kFloat64);
@@ -68,27 +86,36 @@ class Marks {
 
  private:
   int64_t sources_;
-  std::vector<Tensor> rows_;
+  Tensor hits_, counted_;  // float [shares, n]; `counted_` is undefined if every picture counts
   std::vector<bool> has_threshold_;
 };
 
 // The share of right labels among those of every class, from the agreement of the witnesses on these pictures.
 std::vector<double> class_precisions(const Witnesses& witnesses, const Tensor& label,
                                      const std::vector<double>& accuracies) {
-  std::vector<double> precisions;
-  for (int64_t k = 0; k < witnesses.classes; ++k) {
-    std::vector<double> estimates;
-    for (size_t j = 0; j < accuracies.size(); ++j) {
-      const double a = accuracies[j], e = (1 - a) / static_cast<double>(witnesses.classes - 1);
-      const Tensor own = label.dim() == 1 ? label : label[static_cast<int64_t>(j)];
-      const Tensor of_class = own == k;
-      const auto count = of_class.sum().item<double>();
-      if (count == 0 || a - e <= kLeastMargin) continue;
-      const double q = of_class.logical_and(witnesses.label[static_cast<int64_t>(j)] == k).sum().item<double>() / count;
-      estimates.push_back(std::clamp(accuracy_from_witness(q, a, witnesses.classes), 0.0, 1.0));
+  std::vector<std::vector<double>> estimates(static_cast<size_t>(witnesses.classes));
+  for (size_t j = 0; j < accuracies.size(); ++j) {
+    const double a = accuracies[j], e = (1 - a) / static_cast<double>(witnesses.classes - 1);
+    if (a - e <= kLeastMargin) continue;
+    const auto source = static_cast<int64_t>(j);
+    const Tensor voted = witnesses.label[source] >= 0;
+    const Tensor own = (label.dim() == 1 ? label : label[source]).masked_select(voted);
+    const Tensor agreed = own.masked_select(own == witnesses.label[source].masked_select(voted));
+    const Tensor counts = at::bincount(own, {}, witnesses.classes), hits = at::bincount(agreed, {}, witnesses.classes);
+    const int64_t* const count = counts.data_ptr<int64_t>();
+    const int64_t* const hit = hits.data_ptr<int64_t>();
+    // A source says nothing about a class that it does not know.
+    const Tensor known = witnesses.known.defined() ? witnesses.known[source].contiguous()
+                                                   : torch::ones({witnesses.classes}, torch::kBool);
+    for (size_t k = 0; k < estimates.size(); ++k) {
+      if (count[k] == 0 || !known.data_ptr<bool>()[k]) continue;
+      const double q = static_cast<double>(hit[k]) / static_cast<double>(count[k]);
+      estimates[k].push_back(std::clamp(accuracy_from_witness(q, a, witnesses.classes), 0.0, 1.0));
     }
-    precisions.push_back(estimates.empty() ? std::numeric_limits<double>::quiet_NaN() : median_of(estimates));
   }
+  std::vector<double> precisions;
+  for (const std::vector<double>& of_class : estimates)
+    precisions.push_back(of_class.empty() ? std::numeric_limits<double>::quiet_NaN() : median_of(of_class));
   return precisions;
 }
 
@@ -96,7 +123,7 @@ std::vector<double> class_precisions(const Witnesses& witnesses, const Tensor& l
 
 std::vector<double> witness_accuracies(const Witnesses& witnesses) {
   const Marks marks(witnesses, {});
-  return marks.accuracies(marks.all().to(torch::kFloat64).mean(1), witnesses.classes);
+  return marks.accuracies(marks.shares(), witnesses.classes);
 }
 
 double interval_half(double sampling_error, double model_error, double spread) {
@@ -109,17 +136,15 @@ std::optional<AccuracyEstimate> estimate_accuracy(const Witnesses& witnesses, co
   if (witnesses.label.size(0) < 2) return std::nullopt;
   const double chance = 1 / static_cast<double>(witnesses.classes);
   const Marks marks(witnesses, label);
-  const Tensor rows = marks.all();
-  const Tensor shares = rows.to(torch::kFloat64).mean(1);
+  const Tensor shares = marks.shares();
   const std::vector<double> singles = marks.estimates(shares, witnesses.classes);
   if (singles.empty()) return std::nullopt;
   AccuracyEstimate estimate;
   estimate.accuracy = std::clamp(median_of(singles), chance, std::max(chance, cap));
   const auto [least, most] = std::minmax_element(singles.begin(), singles.end());
   estimate.spread = (*most - *least) / 2;
-  estimate.sampling_error = bootstrap_deviation(rows.size(1), [&](const Tensor& sample) {
-    const std::vector<double> drawn =
-        marks.estimates(rows.index_select(1, sample).mean(1).to(torch::kFloat64), witnesses.classes);
+  estimate.sampling_error = bootstrap_deviation(marks.pictures(), [&](const Tensor& sample) {
+    const std::vector<double> drawn = marks.estimates(marks.shares(sample), witnesses.classes);
     return drawn.empty() ? chance : std::min(median_of(drawn), cap);
   });
   estimate.half = interval_half(estimate.sampling_error, model_error, estimate.spread);
@@ -134,16 +159,11 @@ namespace {
 // The logit of the accuracy above chance is a constant plus these multiples of the logits of Evidence. Fitted by
 // bench/estimate_accuracy.py to runs on drawn digits (docs/results.md, Estimated accuracy), before and after
 // adaptation, failed ones among them. `error` is the 90th percentile of the absolute error on targets that were left
-// out of the fit.
+// out of the fit. The confidences of Evidence have no coefficient, because they did not help there.
 struct Regression {
-  double constant, sources, members, evenness, confidence, confident_sources, error;
+  double constant, sources, members, evenness, error;
 };
-constexpr Regression kWithThresholds = {-1.43, 0.99, 0.34, 0.49, 0, 0, 0.26};
-constexpr Regression kWithoutThresholds = {-1.43, 0.99, 0.34, 0.49, 0, 0, 0.26};
-
-const Regression& regression_for(const Evidence& evidence) {
-  return evidence.confident_sources ? kWithThresholds : kWithoutThresholds;
-}
+constexpr Regression kFit = {-1.43, 0.99, 0.34, 0.49, 0.26};
 
 double logit(double share) {
   constexpr double kLeast = 0.02;
@@ -172,12 +192,9 @@ double weighted_mean(const Tensor& values, const Tensor& weights) {
 }
 
 double accuracy_from(const Evidence& evidence, int64_t classes) {
-  const Regression& fit = regression_for(evidence);
   const double chance = 1 / static_cast<double>(classes);
-  const double odds = fit.constant + fit.sources * logit(evidence.with_sources) +
-                      fit.members * logit(evidence.with_members) + fit.evenness * logit(evidence.evenness) +
-                      fit.confidence * logit(evidence.mean_confidence) +
-                      (evidence.confident_sources ? fit.confident_sources * logit(*evidence.confident_sources) : 0);
+  const double odds = kFit.constant + kFit.sources * logit(evidence.with_sources) +
+                      kFit.members * logit(evidence.with_members) + kFit.evenness * logit(evidence.evenness);
   return chance + (1 - chance) / (1 + std::exp(-odds));
 }
 
@@ -245,7 +262,7 @@ std::optional<AccuracyEstimate> estimate_from_evidence(const Witnesses& witnesse
     return accuracy_from(weigh(sample_of(witnesses, rows), sample, weights), classes);
   };
   estimate.sampling_error = bootstrap_deviation(mixture.label.size(0), drawn, kSamples);
-  estimate.half = interval_half(estimate.sampling_error, regression_for(whole).error, estimate.spread);
+  estimate.half = interval_half(estimate.sampling_error, kFit.error, estimate.spread);
   estimate.interval = {std::max(1 / static_cast<double>(classes), estimate.accuracy - estimate.half),
                        std::min(1.0, estimate.accuracy + estimate.half)};
   return estimate;

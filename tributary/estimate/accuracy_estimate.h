@@ -14,9 +14,10 @@ namespace tributary {
 
 // The unadapted sources on the target set.
 struct Witnesses {
-  Tensor label;                      // int64 [m, n]
+  Tensor label;                      // int64 [m, n]; negative where a source abstains (model/class_sets.h)
   std::vector<Tensor> is_confident;  // per source bool [n]: its confidence reaches its threshold; undefined without one
   int64_t classes = 0;               // K
+  Tensor known = {};                 // bool [m, K]: which source knows which class; undefined: all know all
 };
 
 struct AccuracyEstimate {
@@ -39,7 +40,7 @@ double interval_half(double sampling_error, double model_error, double spread);
 // The labels of a mixture, before or after adaptation.
 struct MixtureLabels {
   Tensor label;       // int64 [n]
-  Tensor members;     // int64 [m, n], of its sources
+  Tensor members;     // int64 [m, n], of its sources; negative where one abstains
   Tensor confidence;  // float [n], max_k of the mean softmax of its sources, whatever their weights
 };
 

@@ -25,8 +25,10 @@ std::vector<std::string> doubts(const VerdictFacts& facts) {
   constexpr int64_t kFewPictures = 200, kFewSources = 3;
   std::vector<std::string> reasons;
   if (!facts.after) {
-    reasons.push_back(facts.sources < 2 ? "one source alone gives no estimate of the accuracy"
-                                        : "no source is good enough to estimate the accuracy from");
+    reasons.push_back(facts.adapted_before
+                          ? "the sources were adapted together before, so their agreement does not tell the accuracy; "
+                            "measure it with tributary suggest --random"
+                          : "one source alone gives no estimate of the accuracy");
     return reasons;
   }
   const AccuracyEstimate& after = *facts.after;

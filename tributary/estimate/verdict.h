@@ -20,6 +20,7 @@ struct VerdictFacts {
   std::optional<AccuracyEstimate> before, after;
   bool adapted = true;               // whether the result differs from the unadapted mixture
   bool contradicts_sources = false;  // WitnessVerdict::rejected
+  bool adapted_before = false;       // whether the sources had been adapted together before, so that no estimate holds
   int64_t sources = 0, pictures = 0;
   int64_t rare_classes = 0;  // predicted for less than 1 / (10 K) of the pictures
   double required = 0.8;     // accuracy that the user needs

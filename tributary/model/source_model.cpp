@@ -1,6 +1,7 @@
 #include "tributary/model/source_model.h"
 
 #include <numeric>
+#include <set>
 
 #include "tributary/base/error.h"
 #include "tributary/model/layered_source.h"
@@ -18,7 +19,24 @@ SourceModel::SourceModel(ModelInfo info, std::unique_ptr<SourceBody> body)
       body_(std::move(body)),
       output_map_(outputs(), static_cast<int64_t>(info_.classes.size())) {}
 
+namespace {
+
+// The calibration of a source whose outputs get other classes: none if some are merged, since its thresholds are those
+// of single outputs.
+std::optional<Calibration> recalibrated(Calibration calibration, const std::vector<int64_t>& before,
+                                        const std::vector<int64_t>& after, size_t classes) {
+  if (std::set<int64_t>(after.begin(), after.end()).size() != after.size()) return std::nullopt;
+  std::vector<double> shares(classes, 0);
+  for (size_t o = 0; o < after.size(); ++o)
+    shares[static_cast<size_t>(after[o])] = calibration.class_share[static_cast<size_t>(before[o])];
+  calibration.class_share = std::move(shares);
+  return calibration;
+}
+
+}  // namespace
+
 void SourceModel::set_classes(std::vector<std::string> names, std::vector<int64_t> outputs) {
+  if (info_.calibration) info_.calibration = recalibrated(*info_.calibration, this->outputs(), outputs, names.size());
   info_.classes = std::move(names);
   info_.outputs = std::move(outputs);
   output_map_ = OutputMap(info_.outputs, static_cast<int64_t>(info_.classes.size()));

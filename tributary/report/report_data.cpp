@@ -123,6 +123,18 @@ void declare(OptionTable& table, ReportOptions& options) {
 
 namespace {
 
+// Notes on classes that one source alone knows, at most kMost of them.
+void add_lone_classes(nlohmann::json& notes, const History& history) {
+  constexpr size_t kMost = 50;
+  size_t count = 0;
+  for (const auto& [name, sources] : history.known_by) {
+    if (sources.size() != 1 || ++count > kMost) continue;
+    notes.push_back(fmt::format("Class {}: {} alone knows it, so no other source confirms these predictions", name,
+                                sources.front()));
+  }
+  if (count > kMost) notes.push_back(fmt::format("{} more classes are known to one source alone", count - kMost));
+}
+
 // Notes on pictures that were skipped, at most kMost of them.
 void add_skipped(nlohmann::json& notes, const nlohmann::json& summary) {
   constexpr size_t kMost = 50;
@@ -193,10 +205,7 @@ nlohmann::json collected(const ReportSubject& subject, const ReportOptions& opti
   if (options.embedded_rounds > 0) data["embedding"] = report_embedding(parts, options);
   if (subject.pictures) data["gallery"] = report_gallery(parts, *subject.pictures, options.gallery);
   add_skipped(data["notes"], summary);
-  for (const auto& [name, sources] : history.known_by)
-    if (sources.size() == 1)
-      data["notes"].push_back(fmt::format("Class {}: {} alone knows it, so no other source confirms these predictions",
-                                          name, sources.front()));
+  add_lone_classes(data["notes"], history);
   if (parts.result->round != history.rounds.back().round)
     data["notes"].push_back(fmt::format("Predictions are those of round {}, which was kept: {}", parts.result->round,
                                         summary.at("kept").at("reason").get<std::string>()));

@@ -36,6 +36,16 @@ nlohmann::json accuracies(const AccuracyObserver& accuracy, int64_t picked, cons
   return all;
 }
 
+// The name of a source without which the others do not know all classes, or lack a class in common; empty if there is
+// none.
+std::string indispensable(const Ensemble& sources) {
+  const Tensor known = sources.known();
+  for (int64_t j = 0; known.defined() && j < sources.size(); ++j)
+    if (!are_linked(at::cat({known.slice(0, 0, j), known.slice(0, j + 1)})))
+      return sources.sources[static_cast<size_t>(j)].info().name;
+  return {};
+}
+
 }  // namespace
 
 // Remembers the state of the other observers after every round that all of them have seen. If a run is interrupted
@@ -137,6 +147,13 @@ void AdaptationRun::leave_sources_out(const Ensemble& sources) {
   constexpr size_t kLeastSources = 3;
   if (options_.sources.size() < kLeastSources || make_method()->supported_sharding() != SupportedSharding::kEither)
     return;  // sources that are adapted one by one leave each other out anyway
+  if (options_.estimate.adapted_sources) return;
+  if (const std::string needed = indispensable(sources); !needed.empty()) {
+    if (session_.first())
+      listener_.on_warning(fmt::format(
+          "estimate: without {} the others lack a class, or have none in common; no source is left out", needed));
+    return;
+  }
   std::vector<Tensor> labels;
   for (size_t j = 0; j < options_.sources.size(); ++j) {
     AdaptationRunOptions rest = options_;
@@ -181,6 +198,7 @@ std::string AdaptationRun::save_unadapted(const RunFolder& folder, const RunReco
                                           const ResultEstimate& estimate) const {
   Ensemble unadapted = load_unadapted();
   unadapted.mixture = record.first_mixture();
+  record.restore_first_statistics(unadapted);
   if (estimate.before) {
     unadapted.to(options_.device);
     const Tensor logits = evaluate_logits(unadapted, DeviceImages(data_.target, options_.device));
@@ -284,7 +302,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   ensemble.to(options_.device);
   session_.shard(ensemble, method->supported_sharding());
 
-  KeptRound kept(keep_rule());
+  KeptRound kept(keep_rule(), options_.estimate.adapted_sources);
   MetricsObserver metrics(folder, options_.device, &kept);
   RunRecord record;
   LabelFreePick pick;
@@ -308,7 +326,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   if (round > 0) {
     const RunShape shape{data_.target.size(), ensemble.size(), static_cast<int64_t>(ensemble.classes().size()), round};
     metrics.require_fit(shape);
-    record.require_fit(shape);
+    record.require_fit(shape, ensemble);
     kept.require_fit(shape, ensemble);
     pick.require_fit(shape);
     confidence.require_fit(shape);
@@ -327,6 +345,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   result.is_confident = confidence.is_confident();
   result.first_confidence = confidence.confidence();
   std::tie(result.logits, result.probabilities) = outputs_of(folder, kept, record);
+  result.known = ensemble.known();
   result.left_out = left_out_;
   result.collapse = kept.signs_of_collapse();
   result.adapted = kept.round() > 0;

@@ -1,8 +1,10 @@
 #include "tributary/run/audit.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
+#include "tributary/base/csv.h"
 #include "tributary/base/error.h"
 #include "tributary/base/text.h"
 #include "tributary/run/label_requests.h"
@@ -23,17 +25,21 @@ uint64_t seed_of(const std::vector<LabelRow>& rows, const std::string& path) {
 }  // namespace
 
 AuditResult audit_of(const std::vector<LabelRow>& rows, const std::string& path,
-                     const std::vector<StoredPrediction>& predictions, const std::vector<std::string>& trained) {
+                     const std::vector<StoredPrediction>& predictions, std::vector<std::string> classes,
+                     const std::vector<std::string>& trained) {
   const uint64_t seed = seed_of(rows, path);
-  std::vector<std::string> names, classes;
-  for (const StoredPrediction& prediction : predictions) {
-    names.push_back(prediction.picture);
-    classes.push_back(prediction.label);
+  std::vector<std::string> names;
+  for (const StoredPrediction& prediction : predictions) names.push_back(prediction.picture);
+  for (std::string& name : classes) name = csv_text(name);
+  std::set<std::string> others;  // no class of the model: never predicted
+  for (const LabelRow& row : rows) {
+    if (row.label.empty() || std::find(classes.begin(), classes.end(), row.label) != classes.end()) continue;
+    if (const std::string near = nearest(row.label, classes); !near.empty())
+      input_error("{}:{}: {} is not a class of the model; did you mean {}?", path, row.line, printable(row.label, 100),
+                  printable(near));
+    others.insert(row.label);
   }
-  for (const LabelRow& row : rows)
-    if (!row.label.empty()) classes.push_back(row.label);  // a class that is never predicted counts as wrong
-  std::sort(classes.begin(), classes.end());
-  classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+  classes.insert(classes.end(), others.begin(), others.end());
   const MatchedRows found = match_rows(rows, path, names, classes);
   const auto labelled = static_cast<int64_t>(found.picture.size());
   if (labelled == 0) input_error("{} has no label; fill in the column label", path);

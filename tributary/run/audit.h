@@ -20,9 +20,11 @@ struct AuditResult {
 };
 
 // Compares the labels of `rows`, of the file `path`, with the run's predictions, which are in the order of the target
-// set. Pictures in `trained` do not count. Throws an InputError if the file is no audit sample of these pictures, or a
-// picture without a label was drawn before one that has a label.
+// set. Pictures in `trained` do not count, and those whose label is none of `classes` are wrong. Throws an InputError
+// if the file is no audit sample of these pictures, a picture without a label was drawn before one that has a label, or
+// a label looks like a mistyped class.
 AuditResult audit_of(const std::vector<LabelRow>& rows, const std::string& path,
-                     const std::vector<StoredPrediction>& predictions, const std::vector<std::string>& trained);
+                     const std::vector<StoredPrediction>& predictions, std::vector<std::string> classes,
+                     const std::vector<std::string>& trained);
 
 }  // namespace tributary

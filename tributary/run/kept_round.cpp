@@ -75,31 +75,36 @@ void KeptRound::on_round(const RoundEvent& event) {
   }
   rounds_ = event.rounds;
   finished_ = event.finished;
-  const WitnessVerdict verdict = witnesses_.judge(label);
+  WitnessVerdict verdict = witnesses_.judge(label);
+  verdict.rejected = verdict.rejected && judges();
   signs_ = tributary::signs_of_collapse(first_scores_, scores, sources);
-  if (auto drift = sign_of_drift(first_label_, label, classes, witnesses_.doubtful_share())) signs_.push_back(*drift);
+  const double doubtful = adapted_sources_ ? 1 : witnesses_.doubtful_share();
+  if (auto drift = sign_of_drift(first_label_, label, classes, doubtful)) signs_.push_back(*drift);
   std::vector<std::string> reasons = signs_;
   if (verdict.rejected)
     reasons.insert(reasons.begin(), fmt::format("it agrees with the unadapted sources on {} of the pictures, and they "
                                                 "agree among themselves on {}",
                                                 points(verdict.agreement), points(verdict.bar)));
   if (event.round == 0) reasons.clear();  // the unadapted mixture is what remains
-  witness_metrics_ = {{"agreement", verdict.agreement},
-                      {"bar", verdict.bar},
-                      {"standard_error", verdict.standard_error},
-                      {"kappa", witnesses_.kappa()},
-                      {"doubtful_share", witnesses_.doubtful_share()},
-                      {"histogram_distance", histogram_distance(first_label_, label, classes)},
-                      {"estimated_accuracy", estimated_accuracy(witnesses_, label, classes)},
-                      {"rejected", !reasons.empty()}};
+  witness_metrics_ = {
+      {"agreement", verdict.agreement},
+      {"bar", verdict.bar},
+      {"standard_error", verdict.standard_error},
+      {"kappa", witnesses_.kappa()},
+      {"doubtful_share", doubtful},
+      {"histogram_distance", histogram_distance(first_label_, label, classes)},
+      {"estimated_accuracy", adapted_sources_ ? nlohmann::json() : estimated_accuracy(witnesses_, label, classes)},
+      {"rejected", !reasons.empty()}};
   count_settled(event);
-  if (rule_ == KeepRule::kLabelFree && reasons.empty())
-    candidate_ = {event.round,
-                  copies_on_host(event.ensemble->state()),
-                  {event.ensemble->mixture.rule, on_host(event.ensemble->mixture.weights)},
-                  on_host(event.weights),
-                  predicted_labels(event.probabilities, event.logits, event.ensemble->known()),
-                  scores};
+  if (rule_ == KeepRule::kLabelFree && reasons.empty()) {
+    candidate_.round = event.round;
+    candidate_.models = copies_on_host(event.ensemble->state());
+    candidate_.mixture = event.ensemble->mixture;
+    candidate_.mixture.weights = on_host(event.ensemble->mixture.weights);
+    candidate_.weights = on_host(event.weights);
+    candidate_.predictions = predicted_labels(event.probabilities, event.logits, event.ensemble->known());
+    candidate_.scores = scores;
+  }
   reasons_.push_back(std::move(reasons));
 }
 
@@ -154,7 +159,9 @@ void KeptRound::hand_back(Ensemble& ensemble) const {
 
 std::string KeptRound::reason() const {
   if (!is_last()) return fmt::format("round {} was rejected: {}", last_round(), fmt::join(reasons_.back(), "; "));
-  if (witnesses_.abstains())
+  if (adapted_sources_)
+    return "the last round has no sign of collapse; sources that were adapted together before cannot judge it";
+  if (!judges())
     return "the last round has no sign of collapse; the unadapted sources are too few, or agree too little, to judge "
            "it";
   return "the last round has no sign of collapse and agrees with the unadapted sources";
@@ -162,11 +169,8 @@ std::string KeptRound::reason() const {
 
 nlohmann::json KeptRound::to_json() const {
   if (rule_ != KeepRule::kLabelFree) return nullptr;
-  return {{"round", round()},
-          {"rule", "label-free"},
-          {"reason", reason()},
-          {"judged", !witnesses_.abstains()},
-          {"rejected", rejected()}};
+  return {
+      {"round", round()}, {"rule", "label-free"}, {"reason", reason()}, {"judged", judges()}, {"rejected", rejected()}};
 }
 
 nlohmann::json KeptRound::stop_json() const {

@@ -28,7 +28,8 @@ struct RoundResult {
 // With KeepRule::kLabelFree it keeps a copy of the latest round that was not rejected. With kLast it only judges.
 class KeptRound : public Observer {
  public:
-  explicit KeptRound(KeepRule rule) : rule_(rule) {}
+  // With `adapted_sources`, which were adapted together before, rounds are judged by signs of collapse alone.
+  explicit KeptRound(KeepRule rule, bool adapted_sources = false) : rule_(rule), adapted_sources_(adapted_sources) {}
   void on_round(const RoundEvent& event) override;
   void save(nlohmann::json& state) const override;
   void restore(const nlohmann::json& state) override;
@@ -61,6 +62,8 @@ class KeptRound : public Observer {
   const nlohmann::json& witness_metrics() const { return witness_metrics_; }
 
  private:
+  // Whether the unadapted sources can judge a round.
+  bool judges() const { return !adapted_sources_ && !witnesses_.abstains(); }
   int64_t last_round() const { return static_cast<int64_t>(reasons_.size()) - 1; }
   std::vector<int64_t> rejected() const;
   std::string reason() const;
@@ -68,6 +71,7 @@ class KeptRound : public Observer {
   void count_settled(const RoundEvent& event);
 
   KeepRule rule_;
+  bool adapted_sources_;
   WitnessRule witnesses_;
   Tensor first_label_;  // int64 [n], of the mixture in round 0
   LabelFreeScores first_scores_;

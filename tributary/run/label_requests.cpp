@@ -33,7 +33,7 @@ std::vector<int64_t> pictures_to_label(Ensemble& ensemble, const DeviceImages& i
   // Weights of sum 1: learned ones may be so large that no picture looks uncertain.
   const Tensor shares = shares_of(ensemble, logits.front().device());
   Tensor uncertainty =
-      entropy(combine(at::stack(logits), {Combination::kWeightedLogits, shares})).clamp_min(1e-6).cpu();
+      entropy(combine(ensemble.stacked(logits), {Combination::kWeightedLogits, shares})).clamp_min(1e-6).cpu();
   if (!known.empty()) uncertainty.index_fill_(0, torch::tensor(known, torch::kInt64), 0);
   const Tensor order = std::get<1>(uncertainty.sort(/*stable=*/true, /*dim=*/0, /*descending=*/true));
   const Tensor considered = order.slice(0, 0, std::min(kMostConsidered, order.size(0)));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <unordered_map>
 
 #include "tributary/base/csv.h"
 #include "tributary/base/error.h"
@@ -124,12 +125,14 @@ std::vector<std::string> predicted_pictures(const std::string& csv_path) {
 }
 
 Tensor predicted_classes(const std::string& csv_path, const std::vector<std::string>& classes) {
+  std::unordered_map<std::string, int64_t> index_of;
+  for (size_t k = 0; k < classes.size(); ++k) index_of[csv_text(classes[k])] = static_cast<int64_t>(k);
   std::vector<int64_t> indices;
   for (const StoredPrediction& prediction : stored_predictions(csv_path)) {
-    const auto found = std::find(classes.begin(), classes.end(), prediction.label);
-    if (found == classes.end())
+    const auto found = index_of.find(prediction.label);
+    if (found == index_of.end())
       input_error("{} is damaged: there is no class '{}'; repeat the run", csv_path, printable(prediction.label));
-    indices.push_back(found - classes.begin());
+    indices.push_back(found->second);
   }
   return torch::tensor(indices, torch::kInt64);
 }

@@ -90,6 +90,10 @@ void declare(OptionTable& table, EstimateOptions& options) {
                "accuracy below which the verdict says to check the result");
   table.number("adapt", "accept_error", &options.accept_error, 0, 1,
                "expected share of errors among the pictures that predictions.csv does not mark for a check");
+  table.flag(
+      "adapt", "adapted_sources", &options.adapted_sources,
+      "the sources were adapted together before, as for tributary continue: their agreement does not estimate the "
+      "accuracy and rejects no round");
 }
 
 void ConfidenceRecord::on_round(const RoundEvent& event) {
@@ -97,10 +101,11 @@ void ConfidenceRecord::on_round(const RoundEvent& event) {
   torch::NoGradGuard no_grad;
   confidence_ = plain_confidence(event.logits);
   reached_ = torch::full({event.logits.size(0), event.logits.size(1)}, -1, torch::kInt64);
+  const Tensor own = own_logits(event.logits, event.ensemble->known());
   for (int64_t j = 0; j < event.ensemble->size(); ++j) {
     const auto& calibration = event.ensemble->sources[static_cast<size_t>(j)].info().calibration;
     if (!calibration) continue;
-    const ConfidenceScores scores = confidence_scores(event.logits[j], calibration->temperature);
+    const ConfidenceScores scores = confidence_scores(own[j], calibration->temperature);
     reached_[j] = (scores.confidence >= calibration->threshold_confidence).to(torch::kInt64);
   }
 }
@@ -133,39 +138,40 @@ std::vector<Tensor> ConfidenceRecord::is_confident() const {
 ResultEstimate estimate_result(const ResultToJudge& result, const EstimateOptions& options) {
   torch::NoGradGuard no_grad;
   const WitnessRule& rule = *result.witnesses;
-  const Witnesses witnesses{rule.labels(), result.is_confident, rule.classes()};
-  const Tensor label = result.probabilities.argmax(1).cpu(), members = result.logits.argmax(-1).cpu();
+  const Witnesses witnesses{rule.labels(), result.is_confident, rule.classes(), result.known};
+  const Tensor label = result.probabilities.argmax(1).cpu(), members = votes(result.logits, result.known).cpu();
   ResultEstimate estimate;
   const MixtureLabels before{result.first_label, rule.labels(), result.first_confidence};
   const MixtureLabels after{label, members, plain_confidence(result.logits)};
-  if (rule.labels().size(0) > 1) {
+  estimate.how = "agreement";
+  if (rule.labels().size(0) > 1 && !options.adapted_sources) {
     estimate.source_accuracies = witness_accuracies(witnesses);
     estimate.evidence_before = evidence_of(witnesses, before);
     estimate.evidence_after = evidence_of(witnesses, after);
+    estimate.before = estimate_from_evidence(witnesses, before);
+    estimate.after = estimate_from_evidence(witnesses, after);
+    const bool full = result.adapted && result.left_out.defined();
+    estimate.witness = estimate_accuracy(witnesses,
+                                         full             ? result.left_out
+                                         : result.adapted ? WitnessRule(result.logits).others()
+                                                          : rule.others(),
+                                         kErrorOfLeftOut);
+    if (full && estimate.witness && estimate.after) {
+      estimate.how = "left-out sources";
+      estimate.after = mean_of(*estimate.after, *estimate.witness);
+      // By the same estimator, since the verdict compares the two.
+      if (const auto witness = estimate_accuracy(witnesses, rule.others(), kErrorOfLeftOut))
+        estimate.before = mean_of(*estimate.before, *witness);
+    }
+    if (estimate.after && estimate.witness) estimate.after->by_class = estimate.witness->by_class;
   }
-  estimate.before = estimate_from_evidence(witnesses, before);
-  estimate.after = estimate_from_evidence(witnesses, after);
-  const bool full = result.adapted && result.left_out.defined();
-  estimate.witness = estimate_accuracy(witnesses,
-                                       full             ? result.left_out
-                                       : result.adapted ? WitnessRule(result.logits).others()
-                                                        : rule.others(),
-                                       kErrorOfLeftOut);
-  estimate.how = "agreement";
-  if (full && estimate.witness && estimate.after) {
-    estimate.how = "left-out sources";
-    estimate.after = mean_of(*estimate.after, *estimate.witness);
-    // By the same estimator, since the verdict compares the two.
-    if (const auto witness = estimate_accuracy(witnesses, rule.others(), kErrorOfLeftOut))
-      estimate.before = mean_of(*estimate.before, *witness);
-  }
-  if (estimate.after && estimate.witness) estimate.after->by_class = estimate.witness->by_class;
   VerdictFacts facts;
+  facts.adapted_before = options.adapted_sources;
   facts.collapse = result.collapse;
   facts.before = estimate.before;
   facts.after = estimate.after;
   facts.adapted = result.adapted;
-  facts.contradicts_sources = result.adapted && rule.judge(label).rejected;
+  facts.contradicts_sources = result.adapted && !options.adapted_sources && rule.judge(label).rejected;
   facts.sources = rule.labels().size(0);
   facts.pictures = label.size(0);
   facts.rare_classes = rare_classes(label, rule.classes());

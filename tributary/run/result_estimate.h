@@ -23,6 +23,8 @@ struct EstimateOptions {
   EstimateKind kind = EstimateKind::kQuick;
   double required = 0.8;       // accuracy below which the verdict is "check"
   double accept_error = 0.02;  // share of errors among the pictures that need no check
+  // Sources that were adapted together agree by construction: there is no estimate, and no round is judged by them.
+  bool adapted_sources = false;
 };
 // In the section [adapt].
 void declare(OptionTable& table, EstimateOptions& options);
@@ -52,6 +54,7 @@ struct ResultToJudge {
   Tensor first_label = {};                 // int64 [n], of the mixture before any training
   Tensor first_confidence = {};            // float [n], as in MixtureLabels
   Tensor logits = {};                      // [m, n, K], of the adapted sources
+  Tensor known = {};                       // Ensemble::known
   Tensor probabilities = {};               // [n, K], of the mixture at temperature 1
   Tensor left_out = {};                    // int64 [m, n]: row j from an adaptation without source j; or undefined
   std::vector<std::string> collapse = {};  // signs of it

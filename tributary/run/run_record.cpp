@@ -5,9 +5,12 @@
 
 #include "tributary/adapt/aggregation.h"
 #include "tributary/checkpoint/state_checks.h"
+#include "tributary/methods/selective/target_statistics.h"
 
 namespace tributary {
 namespace {
+
+constexpr const char* kStatistics = "record.";
 
 std::vector<int64_t> labels_of(const RoundEvent& event) {
   const Tensor labels = event.probabilities.argmax(-1).cpu();
@@ -36,6 +39,9 @@ void RunRecord::on_round(const RoundEvent& event) {
   if (event.round == 0) {
     first_labels_ = labels_of(event);
     first_mixture_ = event.ensemble->mixture;
+    first_statistics_.clear();
+    for (const NamedTensor& tensor : running_statistics(*event.ensemble))
+      first_statistics_[tensor.name] = tensor.value.detach().to(torch::kCPU, /*non_blocking=*/false, /*copy=*/true);
     first_scores_ = scores();
   }
   if (event.score.defined())
@@ -80,7 +86,26 @@ void RunRecord::restore(const nlohmann::json& state) {
   phases_ = {seconds[1], seconds[2], seconds[3], seconds[4], seconds[5]};
 }
 
-void RunRecord::require_fit(const RunShape& shape) const {
+NamedTensors RunRecord::tensors() const {
+  NamedTensors all;
+  for (const auto& [name, value] : first_statistics_) all.push_back({kStatistics + name, value});
+  return all;
+}
+
+void RunRecord::restore_tensors(const NamedTensors& tensors) {
+  const std::string prefix = kStatistics;
+  first_statistics_.clear();
+  for (const NamedTensor& tensor : tensors)
+    if (tensor.name.starts_with(prefix)) first_statistics_[tensor.name.substr(prefix.size())] = tensor.value;
+}
+
+void RunRecord::restore_first_statistics(Ensemble& unadapted) const {
+  const torch::NoGradGuard no_grad;
+  for (const NamedTensor& tensor : running_statistics(unadapted))
+    Tensor(tensor.value).copy_(first_statistics_.at(tensor.name));
+}
+
+void RunRecord::require_fit(const RunShape& shape, const Ensemble& ensemble) const {
   const auto all_below = [](const std::vector<int64_t>& values, int64_t limit) {
     return std::all_of(values.begin(), values.end(), [limit](int64_t value) { return value < limit; });
   };
@@ -90,6 +115,12 @@ void RunRecord::require_fit(const RunShape& shape) const {
   require_in_checkpoint(
       static_cast<int64_t>(confident_.size()) <= shape.round && all_below(confident_, shape.pictures + 1), "confident");
   if (first_mixture_.weights.defined()) require_numbers(first_mixture_.weights, {shape.sources}, "first weights");
+  for (const NamedTensor& tensor : running_statistics(ensemble)) {
+    const auto first = first_statistics_.find(tensor.name);
+    require_in_checkpoint(first != first_statistics_.end() && first->second.sizes() == tensor.value.sizes() &&
+                              first->second.scalar_type() == tensor.value.scalar_type(),
+                          tensor.name);
+  }
 }
 
 double RunRecord::changed_share(const Tensor& label) const {

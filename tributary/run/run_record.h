@@ -1,6 +1,7 @@
 // Collects the figures for the summary of an adaptation.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -16,13 +17,18 @@ class RunRecord : public Observer {
   void on_round(const RoundEvent& event) override;
   void save(nlohmann::json& state) const override;
   void restore(const nlohmann::json& state) override;
+  NamedTensors tensors() const override;
+  void restore_tensors(const NamedTensors& tensors) override;
 
   // The last round, without its features.
   const RoundEvent& last() const { return last_; }
-  // Throws an InputError if the restored state is not of such a run.
-  void require_fit(const RunShape& shape) const;
+  // Throws an InputError if the restored state is not of such a run of these models.
+  void require_fit(const RunShape& shape, const Ensemble& ensemble) const;
   // The mixture before any training.
   const Mixture& first_mixture() const { return first_mixture_; }
+  // Gives `unadapted`, the sources as they were loaded, the BatchNorm statistics of round 0: those of the target set,
+  // if the run took them.
+  void restore_first_statistics(Ensemble& unadapted) const;
   // Adds pictures, rounds, confident counts, the sources with their weights, seconds and label-free scores.
   void add_to(nlohmann::json& summary) const;
   // Replaces the figures of the last round in `summary` by those of an earlier one, the result of the run.
@@ -34,6 +40,7 @@ class RunRecord : public Observer {
 
   RoundEvent last_;
   Mixture first_mixture_;
+  std::map<std::string, Tensor> first_statistics_;  // of BatchNorm in round 0, on the host
   LabelFreeScores first_scores_;
   std::vector<int64_t> first_labels_;  // per picture
   std::vector<int64_t> confident_;     // pictures, round 0 first

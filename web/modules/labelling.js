@@ -1,12 +1,13 @@
 // The page for labelling pictures: one picture at a time, with the keyboard or the mouse, saved as a CSV file.
 import {chosen, choose} from './choices.js';
 import {element, searchField, section} from './dom.js';
-import {counted} from './format.js';
+import {count, counted} from './format.js';
 import {thumbnail} from './gallery.js';
 
 /** @typedef {import('./schema.js').Labelling} Labelling */
 
 const KEYS = '1234567890'; // of the first ten classes
+const MOST_ANSWERS = 200; // shown at once
 
 /** @param {Labelling} task */
 export function labellingHeader(task) {
@@ -42,10 +43,32 @@ export function labelFile(task, labels) {
   return `picture,label,drawn\n${rows.join('')}`;
 }
 
+/**
+ * The labels that this browser tab remembers, by picture: a page that is written again may have other ones.
+ * @param {Labelling} task
+ * @param {Map<string, number>} numbers  of the classes
+ */
+function storedLabels(task, numbers) {
+  const stored = chosen('labels', /** @type {string[]} */ ([]));
+  const remembered = new Map(stored.map((text) => /** @type {[string, string]} */ (text.split('\n'))));
+  return task.pictures.map(({path, label}) => {
+    const own = remembered.get(path) ?? '';
+    return numbers.has(own) ? own : label;
+  });
+}
+
+/**
+ * @param {Labelling} task
+ * @param {string[]} labels
+ */
+function storeLabels(task, labels) {
+  choose('labels', task.pictures.flatMap(({path}, index) => (labels[index] ? [`${path}\n${labels[index]}`] : [])));
+}
+
 /** @param {Labelling} task */
 export function labellingSection(task) {
-  const stored = chosen('labels', /** @type {string[]} */ ([]));
-  const labels = task.pictures.map(({label}, index) => stored[index] || label);
+  const numbers = new Map(task.classes.map((name, index) => [name, index]));
+  const labels = storedLabels(task, numbers);
   let at = Math.max(0, labels.indexOf(''));
 
   const position = element('h3', {id: 'position', tabindex: -1});
@@ -69,11 +92,15 @@ export function labellingSection(task) {
   };
   const showAnswers = () => {
     const legend = element('legend', {}, `Class of picture ${at + 1}`);
-    answers.replaceChildren(legend, ...wanted().map((name) => answer(name)));
+    const names = wanted();
+    const shown = names.slice(0, MOST_ANSWERS);
+    if (labels[at] && names.includes(labels[at]) && !shown.includes(labels[at])) shown.unshift(labels[at]);
+    const more = names.length > shown.length && element('p', {class: 'more'}, `${count(names.length - shown.length)} more: type a part of the name`);
+    answers.replaceChildren(legend, ...shown.map((name) => answer(name)), ...(more ? [more] : []));
   };
   /** @param {string} name */
   const answer = (name) => {
-    const index = task.classes.indexOf(name), id = `class-${index}`;
+    const index = numbers.get(name) ?? 0, id = `class-${index}`;
     const radio = element('input', {type: 'radio', name: 'answer', id, value: name, autocomplete: 'off'});
     radio.checked = labels[at] === name;
     radio.addEventListener('change', () => give(name, false));
@@ -90,11 +117,11 @@ export function labellingSection(task) {
     guess.textContent = model === undefined ? '' : `The model says ${model}.`;
     input.value = '';
     showAnswers();
-    count();
+    showCount();
     previous.disabled = at === 0;
     next.disabled = at === task.pictures.length - 1;
   };
-  const count = () => {
+  const showCount = () => {
     const given = labels.filter((label) => label !== '').length;
     done.textContent = `${given} of ${counted(task.pictures.length, 'picture')} labelled`;
     save.disabled = given === 0;
@@ -105,14 +132,14 @@ export function labellingSection(task) {
    */
   const give = (name, goOn) => {
     labels[at] = name;
-    choose('labels', labels);
+    storeLabels(task, labels);
     if (goOn && at + 1 < task.pictures.length) {
       show(at + 1);
       position.focus();
     } else {
       showAnswers();
-      document.getElementById(`class-${task.classes.indexOf(name)}`)?.focus();
-      count();
+      document.getElementById(`class-${numbers.get(name)}`)?.focus();
+      showCount();
     }
   };
   /**
@@ -124,9 +151,9 @@ export function labellingSection(task) {
   const next = button('Next →', () => show(at + 1));
   const clear = button('No label', () => {
     labels[at] = '';
-    choose('labels', labels);
+    storeLabels(task, labels);
     showAnswers();
-    count();
+    showCount();
   });
   const save = button(`Save ${task.file}`, () => {
     const file = new Blob([labelFile(task, labels)], {type: 'text/csv'});
