@@ -113,9 +113,12 @@ def search(nets, pixels, labels, options):
     except ImportError:
         print("      no scikit-learn", flush=True)
         return
+    import torch
     import tributary
     estimator = tributary.MultiSourceAdapter(nets, **options)
     found = GridSearchCV(estimator, {"rounds": [1, 2]}, cv=2).fit(pixels, labels)
+    x = torch.from_numpy(pixels).to(options["device"])
+    check("its estimator predicts tensors of the device", bool((found.predict(x) == found.predict(pixels)).all()))
     check(f"scikit-learn {sklearn.__version__} searches over rounds", is_classifier(estimator) and
           found.best_score_ > 0.2, f"{found.best_params_}, accuracy {found.best_score_:.3f}")
 

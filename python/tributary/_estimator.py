@@ -5,7 +5,7 @@ import numpy
 
 from ._errors import InputError
 from ._options import ADAPTATION
-from ._run import adapt
+from ._run import adapt, as_array
 
 try:
     from sklearn.exceptions import NotFittedError
@@ -69,11 +69,11 @@ class MultiSourceAdapter:
     def predict(self, X):
         """The class of every picture, of classes_."""
         run = self._fitted()
-        return self.classes_[numpy.asarray(run.predict(X).labels)]
+        return self.classes_[as_array(run.predict(X).labels)]
 
     def predict_proba(self, X):
         """The probabilities float32 [n, classes], in the order of classes_."""
-        return numpy.asarray(self._fitted().predict(X).probabilities)
+        return as_array(self._fitted().predict(X).probabilities)
 
     def score(self, X, y):
         """The accuracy (0..1) of the predictions."""

@@ -19,6 +19,11 @@ from ._progress import Progress
 _OF_LOADING = ("device", "threads", "max_skipped", "max_megapixels", "memory", "gpu_memory")
 
 
+def as_array(values):
+    """A tensor of any device, or an array, as an array."""
+    return values.cpu().numpy() if isinstance(values, torch.Tensor) else values
+
+
 class Predictions:
     """The predictions for n pictures. As an array they are the labels.
 
@@ -45,7 +50,7 @@ class Predictions:
         return len(self.names)
 
     def __array__(self, dtype=None, copy=None):
-        return numpy.asarray(self.labels, dtype=dtype)
+        return numpy.asarray(as_array(self.labels), dtype=dtype)
 
     def __repr__(self):
         return f"<predictions for {len(self)} pictures>"

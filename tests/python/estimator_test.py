@@ -7,6 +7,7 @@ import unittest.mock
 import warnings
 
 import numpy
+import torch
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -77,6 +78,9 @@ class Contract(unittest.TestCase):
         numpy.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
         predicted = FITTED.predict(DATA.pixels)
         self.assertTrue((predicted == FITTED.classes_[probabilities.argmax(1)]).all())
+        tensors = torch.from_numpy(DATA.pixels)
+        self.assertIsInstance(FITTED.predict_proba(tensors), numpy.ndarray)
+        self.assertTrue((FITTED.predict(tensors) == predicted).all())
         self.assertAlmostEqual(FITTED.score(DATA.pixels, DATA.labels), (predicted == DATA.labels).mean())
 
     def test_pickle(self):
