@@ -383,6 +383,16 @@ class BadInput(unittest.TestCase):
             self.refused(ValueError, text, tributary.Model(module, **INPUT).predict, DATA.pixels)
             self.refused(ValueError, text, tributary.adapt, [module, DATA.sources[0]], DATA.pixels, **INPUT, **SHORT)
 
+    def test_modules_with_nothing_to_train(self):
+        frozen = Net()
+        for parameter in frozen.parameters():
+            parameter.requires_grad_(False)
+        self.refused(ValueError, "^net0 has no parameter before its classifier .* choose method source-ens",
+                     tributary.adapt, [frozen, DATA.sources[0]], DATA.pixels, **INPUT, **SHORT)
+        run = tributary.adapt([frozen, DATA.sources[0]], DATA.pixels, method="source-ens", threads=1, device="cpu",
+                              progress=False, **INPUT)
+        self.assertEqual(len(run.weights), 2)
+
     def test_digits(self):
         for arguments, text in ((("none", 3), "choose one of handwriting"), (("signs", "3"), "count must be a whole number"),
                                 (("signs", 0), "count 0: not allowed"), (("signs", 3, -1), "seed -1: not allowed"),
