@@ -134,6 +134,15 @@ std::string with_bodies(const std::string& features, const std::string& classify
   return bytes_of(module);
 }
 
+TEST(ScriptedSource, KeepsTheBatchThatAModuleWritesTo) {
+  const std::string linear = "    return torch.matmul(phi, self.c)";
+  ScriptedSource writing(with_bodies("    return torch.flatten(x.sub_(0.5), 1)", linear), "x.pt", "", kSize);
+  ScriptedSource reading(with_bodies("    return torch.flatten(x - 0.5, 1)", linear), "x.pt", "", kSize);
+  const Tensor x = test::normals({5, 3, kSize, kSize}, 4), kept = x.clone();
+  EXPECT_TENSOR_EQ(writing.features(x, nullptr), reading.features(x, nullptr));
+  EXPECT_TENSOR_EQ(x, kept);
+}
+
 TEST(ScriptedSource, RefusesModulesThatFailOnOtherBatches) {
   const std::string flat = "    return torch.flatten(x, 1)", linear = "    return torch.matmul(phi, self.c)";
   const Tensor x = test::normals({5, 3, kSize, kSize}, 4);
@@ -144,6 +153,10 @@ TEST(ScriptedSource, RefusesModulesThatFailOnOtherBatches) {
   EXPECT_EQ(error_of(flat + "[:2]", linear),
             "x.pt: 'features' returned Float [2, 48] for 5 pictures; a module must return [n, 48] for n pictures");
   EXPECT_THAT(error_of(flat, linear + "[:2]"), HasSubstr("'classify' returned Float [2, 3] for 5 pictures"));
+  EXPECT_THAT(message_of<InputError>([&] {
+                ScriptedSource(with_bodies(flat + "[:, :0]", "    return torch.zeros(2, 3)"), "x.pt", "", kSize);
+              }),
+              HasSubstr("the features of two pictures have shape [2, 0] instead of [2, width]"));
   EXPECT_THAT(error_of(flat, linear + ".long()"), HasSubstr("'classify' returned Long [5, 3]"));
   EXPECT_THAT(error_of(flat, linear + ".view(2, -1)"), HasSubstr("x.pt: the module fails on 5 pictures (shape "));
   EXPECT_THAT(error_of("    assert x.size(0) <= 2, 'mine'\n" + flat, linear),

@@ -134,6 +134,7 @@ struct ScriptedSource::Script {
   std::string file;
   torch::jit::Module module;
   std::optional<Bypass> last;
+  bool writes_input = false;     // as `x -= mean` does; the batch belongs to the other sources, too
   std::set<std::string> frozen;  // parameters that the classifier uses
 
   Tensor call(const std::string& method, const Tensor& x) {
@@ -200,11 +201,13 @@ void ScriptedSource::probe(const std::string& file, int size) {
   const Tensor x = torch::linspace(-1, 1, int64_t{2} * 3 * size * size).view({2, 3, size, size});
   Tensor expected;
   if (script_->last) {
-    expected = script_->call("forward", x);
+    expected = script_->call("forward", x.clone());
     script_->last->open();
   }
+  const Tensor before = x.clone();
   const Tensor phi = script_->call(script_->last ? "forward" : "features", x).detach();
-  if (phi.dim() != 2 || phi.size(0) != 2)
+  script_->writes_input = !torch::equal(x, before);
+  if (phi.dim() != 2 || phi.size(0) != 2 || phi.size(1) < 1)
     input_error("{}: the features of two pictures have shape [{}] instead of [2, width]", file,
                 fmt::join(phi.sizes(), ", "));
   feature_width_ = phi.size(1);
@@ -238,7 +241,8 @@ Tensor ScriptedSource::features(const Tensor& x, DropoutStream* dropout_stream) 
   script_->module.train(dropout_stream != nullptr);
   std::optional<SeededGenerator> seeded;
   if (dropout_stream) seeded.emplace(x.device(), dropout_stream->seed());
-  return script_->checked_call(script_->last ? "forward" : "features", x, feature_width_);
+  return script_->checked_call(script_->last ? "forward" : "features", script_->writes_input ? x.clone() : x,
+                               feature_width_);
 }
 
 Tensor ScriptedSource::classify(const Tensor& phi) const {
