@@ -5,6 +5,7 @@ one.
 """
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,8 @@ from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
-BUILD = Path(os.environ.get("TRIBUTARY_BUILD", ROOT / "build" / "wheel")).resolve()
+GIVEN = os.environ.get("TRIBUTARY_BUILD")
+BUILD = Path(GIVEN or ROOT / "build" / "wheel").resolve()
 WORK = BUILD / "setuptools"
 WORK.mkdir(parents=True, exist_ok=True)
 
@@ -35,13 +37,25 @@ def cmake_prefix():
     return str(prefix) if (prefix / "Torch").is_dir() else ""
 
 
+def is_current():
+    """Whether the build folder was configured for this Python and this PyTorch."""
+    def found(file, pattern):
+        text = (BUILD / file).read_text(encoding="utf-8") if (BUILD / file).exists() else ""
+        return "".join(re.findall(pattern, text, re.M))
+    return (found("python/tributary/_build.py", r'^TORCH = "(.*)"$') == torch_version() and
+            (GIVEN or found("CMakeCache.txt", r"^Python3_EXECUTABLE:\w+=(.*)$") == sys.executable))
+
+
 class BuildModule(build_py):
     def run(self):
         if not shutil.which("cmake"):
             sys.exit("setup.py: there is no cmake, which builds the module; install it first")
-        if not (BUILD / "CMakeCache.txt").exists():
+        if not is_current():
+            if GIVEN and (BUILD / "CMakeCache.txt").exists():
+                sys.exit(f"setup.py: {BUILD} is no build of the module with PyTorch {torch_version()}; choose another "
+                         "TRIBUTARY_BUILD")
             subprocess.check_call(
-                ["cmake", "-S", ROOT, "-B", BUILD, "-DCMAKE_BUILD_TYPE=Release", "-DTRIBUTARY_UNITY=ON",
+                ["cmake", "--fresh", "-S", ROOT, "-B", BUILD, "-DCMAKE_BUILD_TYPE=Release", "-DTRIBUTARY_UNITY=ON",
                  "-DTRIBUTARY_PROGRAM=OFF", "-DTRIBUTARY_TESTS=OFF", f"-DPython3_EXECUTABLE={sys.executable}",
                  f"-DCMAKE_PREFIX_PATH={cmake_prefix()}"])
         subprocess.check_call(["cmake", "--build", BUILD, "--target", "tributary_python", "-j",

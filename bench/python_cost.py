@@ -2,9 +2,13 @@
 
     PYTHONPATH=build/python TRIBUTARY_BINARY=build/tributary /usr/bin/python3 bench/python_cost.py [REPETITIONS [PICTURES]]
 
-Prints wall and CPU seconds of every pair and their medians. Both use one thread; the module adapts to the pictures as an
+    PYTHONPATH=build/python TRIBUTARY_BINARY=build/tributary /usr/bin/python3 bench/python_cost.py --memory [PICTURES]
+
+The first prints wall and CPU seconds of every pair and their medians. Both use one thread; the module adapts to the pictures as an
 array, without its import. Wall time says little on a busy machine. `start` is what the program takes to show a model.
-Fails if the two write different models.
+Fails if the two write different models. The second prints by how much peak memory rises above an array of 200,000
+pictures that a process holds already, when they are predicted and adapted to, and the peak of the program for the same
+pictures in a file.
 """
 import os
 import resource
@@ -78,5 +82,51 @@ def main(repetitions=3, pictures=10000):
               f"{100 * (module[1] / (program[1] - start[1]) - 1):+.1f} % without the start; the same bytes")
 
 
+HELD = """
+import resource, sys, numpy, tributary
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+sources, rounds, target = sys.argv[2:], [], sys.argv[1]
+def note(event):
+    rounds.append(peak())
+options = dict(method="source-ens", trust=True, size=32, resize=32, threads=1, device="cpu", last_layer="2")
+model = tributary.Model(sources[0], **{key: value for key, value in options.items() if key != "method"})
+pixels = numpy.fromfile(target, numpy.uint8)[20:].reshape(-1, 32, 32, 3)
+tributary.adapt(sources, pixels[:2000], progress=False, **options)
+model.predict(pixels[:2000])
+held = peak()
+model.predict(pixels)
+print(f"array {pixels.nbytes / 2**20:.0f} MiB; peak of the process {held:.0f} MiB; predict raises it by {peak() - held:.0f}", end="")
+tributary.adapt(sources, pixels, progress=note, **options)
+print(f", adapt by {rounds[0] - held:.0f} MiB until all pictures were read once, by {peak() - held:.0f} MiB in all")
+"""
+
+
+def memory(pictures=200000):
+    import torch
+    with tempfile.TemporaryDirectory() as folder:
+        sources = []
+        for name in "ab":
+            net = torch.nn.Sequential(torch.nn.AvgPool2d(16), torch.nn.Flatten(), torch.nn.Linear(12, 10))
+            sources.append(f"{folder}/{name}.pt")
+            torch.jit.save(torch.jit.script(net.eval()), sources[-1])
+        target = Path(folder) / "train-images.idx"
+        with open(target, "wb") as file:
+            file.write(bytes([0, 0, 8, 4]) + b"".join(n.to_bytes(4, "big") for n in (pictures, 32, 32, 3)))
+            file.write(numpy.random.default_rng(1).integers(0, 256, pictures * 3072, numpy.uint8))
+        subprocess.run([sys.executable, "-W", "ignore", "-c", HELD, target, *sources], check=True)
+        done = subprocess.Popen([PROGRAM, "adapt", "--source", *sources, "--target", target, "--run", f"{folder}/run",
+                                 "--method", "source-ens", "--trust", "--last-layer", "2", "--size", "32", "--resize", "32",
+                                 "--no-report", "--device", "cpu", "--threads", "1"], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+        _, code, used = os.wait4(done.pid, 0)
+        if code != 0:
+            sys.exit("python_cost.py: the program failed")
+        print(f"peak of the program, which reads the same pictures from a file: {used.ru_maxrss / 1024:.0f} MiB")
+
+
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    if sys.argv[1:2] == ["--memory"]:
+        memory(*map(int, sys.argv[2:]))
+    else:
+        main(*map(int, sys.argv[1:]))

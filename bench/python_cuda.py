@@ -4,8 +4,8 @@
     PYTHONPATH=build/python python3 bench/python_cuda.py [--device cuda] [--first torch|tributary|both]
 
 Imports PyTorch, multiplies matrices on the device, imports tributary, adapts two small networks to drawn digits there,
-compares the result with its own predictions and with its torch module, fine-tunes that for one epoch, and multiplies
-again. With `--first tributary`, the module is imported first; `both` (the default) runs one process for each order.
+compares the result with its own predictions and with its torch module, fine-tunes that for one epoch, searches over
+rounds with scikit-learn if that is there, and multiplies again. With `--first tributary`, the module is imported first; `both` (the default) runs one process for each order.
 Prints one line per check; exits with 1 if one fails.
 """
 import argparse
@@ -104,6 +104,25 @@ def fine_tune(module, x, y):
         return before, loss(slice(None)).item()
 
 
+def search(nets, pixels, labels, options):
+    """scikit-learn's clone and GridSearchCV with the version that is there: those from 1.6 on ask for tags."""
+    try:
+        import sklearn
+        from sklearn.base import is_classifier
+        from sklearn.model_selection import GridSearchCV
+    except ImportError:
+        print("      no scikit-learn", flush=True)
+        return
+    import torch
+    import tributary
+    estimator = tributary.MultiSourceAdapter(nets, **options)
+    found = GridSearchCV(estimator, {"rounds": [1, 2]}, cv=2).fit(pixels, labels)
+    x = torch.from_numpy(pixels).to(options["device"])
+    check("its estimator predicts tensors of the device", bool((found.predict(x) == found.predict(pixels)).all()))
+    check(f"scikit-learn {sklearn.__version__} searches over rounds", is_classifier(estimator) and
+          found.best_score_ > 0.2, f"{found.best_params_}, accuracy {found.best_score_:.3f}")
+
+
 def check_process(device, first):
     if first == "torch":
         import torch
@@ -160,6 +179,8 @@ def check_process(device, first):
     check("so does a run in the default precision", same >= 0.97 and apart < 0.1,
           f"{100 * same:.1f} % of the classes, confidence apart by {apart:.1e}")
 
+    search(nets, pixels, labels, short)
+
     after, error = product(device)
     check("PyTorch multiplies on the device after all of this", error < 1e-5, f"{error:.1e}")
     check("with the same bits as before", torch.equal(made, after))
@@ -169,7 +190,7 @@ def check_process(device, first):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cuda", help="cuda, cuda:N or cpu")
+    parser.add_argument("--device", default="cuda", help="cuda or cpu")
     parser.add_argument("--first", choices=("torch", "tributary", "both"), default="both", help="what is imported first")
     options = parser.parse_args()
     if options.first == "both":

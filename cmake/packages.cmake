@@ -48,7 +48,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.11), python3 (<< 3.12), python3-numpy, python3-torch")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "${TRIBUTARY_PYTHON_DEPENDS}")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "libtorch-dev, libgloo-dev, libfmt-dev, nlohmann-json3-dev, libjpeg-dev, libpng-dev, zlib1g-dev, libwebp-dev, libtiff-dev, libgif-dev, libcairo2-dev")
 set(about "Several image classifiers, each trained on another domain, are adapted

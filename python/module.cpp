@@ -9,7 +9,9 @@
 #include <torch/version.h>
 
 #include <chrono>
+#include <new>
 #include <optional>
+#include <stdexcept>
 
 #include "tributary/api/plain_errors.h"
 #include "tributary/data/digits/digits.h"
@@ -183,6 +185,10 @@ void translate(std::exception_ptr thrown) {
     raise("OutOfMemoryError", error.what());
   } catch (const tributary::WorkError& error) {
     raise("Error", error.what());
+  } catch (const std::bad_alloc&) {
+    raise("OutOfMemoryError", "out of memory; use fewer or smaller pictures");
+  } catch (const std::length_error&) {  // more than can be addressed
+    raise("OutOfMemoryError", "out of memory; use fewer or smaller pictures");
   }
 }
 

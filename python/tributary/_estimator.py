@@ -5,7 +5,7 @@ import numpy
 
 from ._errors import InputError
 from ._options import ADAPTATION
-from ._run import adapt
+from ._run import adapt, as_array
 
 try:
     from sklearn.exceptions import NotFittedError
@@ -19,7 +19,8 @@ _OPTIONS = [key for key in ADAPTATION if key != "test"]
 class MultiSourceAdapter:
     """Adapts source models to unlabelled pictures: fit(X), predict(X), score(X, y).
 
-    sources: as in tributary.adapt; run, progress and every option of it are parameters, too. None is the default.
+    sources: as in tributary.adapt; run, progress and every option of it (help(tributary.adapt)) are parameters, too.
+        None is the default.
     X: a path, or uint8 [n, height, width, 3].
 
     After fit: run_ (the Run), classes_ (integers if the class names are "0", "1", ..., else the names).
@@ -68,16 +69,24 @@ class MultiSourceAdapter:
     def predict(self, X):
         """The class of every picture, of classes_."""
         run = self._fitted()
-        return self.classes_[numpy.asarray(run.predict(X).labels)]
+        return self.classes_[as_array(run.predict(X).labels)]
 
     def predict_proba(self, X):
         """The probabilities float32 [n, classes], in the order of classes_."""
-        return numpy.asarray(self._fitted().predict(X).probabilities)
+        return as_array(self._fitted().predict(X).probabilities)
 
     def score(self, X, y):
         """The accuracy (0..1) of the predictions."""
-        self._fitted()
-        return float(numpy.mean(self.predict(X) == numpy.asarray(y)))
+        predicted, y = self.predict(X), numpy.asarray(y)
+        if y.shape != predicted.shape:
+            raise InputError(f"labels must be the classes of the pictures, [{len(predicted)}]; these are {list(y.shape)}")
+        return float(numpy.mean(predicted == y))
+
+    def __sklearn_tags__(self):
+        """What scikit-learn 1.6 and later ask instead of _estimator_type."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+        return Tags(estimator_type=self._estimator_type, target_tags=TargetTags(required=False), transformer_tags=None,
+                    classifier_tags=ClassifierTags(), regressor_tags=None, input_tags=InputTags(two_d_array=False))
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "run_")

@@ -1,8 +1,10 @@
 """Sources and pictures as users have them, for the extension module."""
 import contextlib
+import operator
 import os
 import re
 import threading
+import warnings
 from pathlib import Path
 
 import numpy
@@ -39,7 +41,8 @@ def pictures(value, labels=None):
     if isinstance(value, _core.Pictures):
         return value
     if isinstance(value, (str, os.PathLike)):
-        return _core.Pictures(path_of(value, "the path of the pictures"))
+        made = _core.Pictures(path_of(value, "the path of the pictures"))
+        return made if labels is None else made.with_labels(label_list(labels))
     if isinstance(value, torch.Tensor):
         kind = f"{value.dtype} {list(value.shape)}, {value.layout}, on {value.device}"
         try:
@@ -68,6 +71,8 @@ def test_pictures(value):
         if len(value) != 2:
             raise InputError(f"test must be a path or (pictures, labels); this has {len(value)} parts")
         return pictures(*value)
+    if not isinstance(value, (str, os.PathLike)):
+        raise InputError(f"test must be a path or (pictures, labels); this is {type(value).__name__}")
     return pictures(value)
 
 
@@ -100,6 +105,17 @@ def sources(values, folder, classes=None):
     return texts
 
 
+def whole_number(value, what, least):
+    """The value as an int that is at least `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{what} must be a whole number; this is {value!r}") from None
+    if not least <= number < 2**63:
+        raise InputError(f"{what} {number}: not allowed; choose {least} or more")
+    return number
+
+
 def make_folder(path):
     """Makes the folder and those above it."""
     try:
@@ -115,7 +131,8 @@ def _scripted(module, number, folder):
             raise InputError(f"source {number}, a {kind}: {name} has no values (device meta); load its weights first")
     training = module.training
     try:
-        scripted = module.eval() if isinstance(module, torch.jit.ScriptModule) else torch.jit.script(module.eval())
+        with quietly():
+            scripted = module.eval() if isinstance(module, torch.jit.ScriptModule) else torch.jit.script(module.eval())
     except Exception as error:  # TorchScript raises many kinds
         raise InputError(f"source {number}, a {kind}, cannot be scripted ({_first_line(error)}); use what "
                          "torch.jit.script accepts, or give its weights as a file") from error
@@ -123,7 +140,8 @@ def _scripted(module, number, folder):
         module.train(training)
     path = Path(folder) / f"module{number}.pt"
     make_folder(folder)
-    torch.jit.save(scripted, str(path))
+    with quietly():
+        torch.jit.save(scripted, str(path))
     name = kind.lower() + str(number)
     if all(scripted._c._has_method(method) for method in ("features", "classify")):
         return f"{path}:trust=true,name={name}"
@@ -148,10 +166,12 @@ def _first_line(error):
 def with_class_file(options, folder):
     """Options in which a list of class names is a file, as the option `classes` takes it."""
     names = options.get("classes")
-    if isinstance(names, numpy.ndarray):
-        names = names.tolist()
-    if not isinstance(names, (list, tuple)):
+    if names is None or isinstance(names, (str, os.PathLike)):
         return options
+    try:
+        names = names.tolist() if hasattr(names, "tolist") else list(names)
+    except TypeError:
+        raise InputError(f"classes must be a file or a list of names; this is {type(names).__name__}") from None
     for name in map(str, names):
         if len(name.splitlines()) != 1:
             raise InputError(f"classes: {name!r} is not one line of text; choose another name")
@@ -159,6 +179,14 @@ def with_class_file(options, folder):
     make_folder(folder)
     path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8", errors="surrogatepass")
     return {**options, "classes": str(path)}
+
+
+@contextlib.contextmanager
+def quietly():
+    """Hides that PyTorch 2.10 and later call TorchScript deprecated: whoever calls Tributary cannot help it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"`?torch\.jit", DeprecationWarning)
+        yield
 
 
 @contextlib.contextmanager
@@ -174,6 +202,8 @@ def plain_names(folder):
 
 
 def plain_text(text, folder):
-    """The text with sources and classes in place of the files of `folder`."""
+    """The text with sources and classes in place of the files of `folder`, which may be empty."""
+    if not folder:
+        return text
     text = text.replace(f"{folder}/classes.txt", "the list of classes")
     return re.sub(re.escape(str(folder)) + r"/module(\d+)\.pt", r"source \1", text)

@@ -30,17 +30,17 @@ def settings_of(options, known, where):
         if value is None:
             continue
         if key not in known:
-            near = _near(key, known)
+            near = _near(key, known, where)
             raise InputError(f"{where}: there is no option '{key}'{near}")
         many = known[key]["kind"] == "list" and isinstance(value, (tuple, list))
         settings.append((key, [text_of(item) for item in value] if many else [text_of(value)]))
     return settings
 
 
-def _near(key, known):
+def _near(key, known, where):
     import difflib
-    found = difflib.get_close_matches(key, known, 1)
-    return f"; did you mean {found[0]}?" if found else "; see help(tributary.adapt) for those there are"
+    found = difflib.get_close_matches(key, known, 1, 0.75)
+    return f"; did you mean {found[0]}?" if found else f"; see help(tributary.{where}) for those there are"
 
 
 def help_text(known):
@@ -61,5 +61,10 @@ def with_keywords(function, known):
     more = [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None) for key in known if key not in names]
     function.__signature__ = signature.replace(parameters=own + more)
     if function.__doc__:
-        function.__doc__ += "\nOptions (None: the default):\n" + help_text(known) + "\n"
+        function.__doc__ += documentation(known)
     return function
+
+
+def documentation(known):
+    """The end of a docstring."""
+    return "\nOptions (None: the default):\n" + help_text(known) + "\n"

@@ -2,6 +2,7 @@
 import sys
 import warnings
 
+from ._errors import InputError
 from ._inputs import plain_text
 
 
@@ -13,9 +14,12 @@ class Progress:
 
     def __init__(self, progress, folder):
         self._folder = folder
+        if not (progress is None or isinstance(progress, bool) or callable(progress)):
+            raise InputError(f"progress must be True, False or a function; this is {type(progress).__name__}")
         self._function = progress if callable(progress) else None
         self._display = None
         self._bar = None
+        self._last = None
         self._width = 0
         if self._function is None and progress is not False:
             self._bar = "notebook" if in_notebook() else "terminal" if progress or sys.stderr.isatty() else None
@@ -46,6 +50,7 @@ class Progress:
         return {"kind": kind, "value": value}
 
     def _show(self, event):
+        self._last = event
         share, text = event["share"], f"round {event['round']} of {event['rounds']}"
         if self._bar == "terminal":
             line = f"\r[{'#' * int(30 * share):30}] {100 * share:3.0f} %  {text}"
@@ -59,6 +64,11 @@ class Progress:
             self._display = display(page, display_id=True)
         else:
             self._display.update(page)
+
+    def complete(self):
+        """Fills the bar of a finished run, which may have stopped before its last round."""
+        if self._last is not None and self._last["share"] < 1:
+            self._show({**self._last, "share": 1.0})
 
     def close(self):
         """Ends the line of the terminal."""

@@ -15,6 +15,14 @@ from ._load import _core
 from ._options import ADAPTATION, MODEL, settings_of, with_keywords
 from ._progress import Progress
 
+# Options of Model that say how pictures are loaded, and where it runs.
+_OF_LOADING = ("device", "threads", "max_skipped", "max_megapixels", "memory", "gpu_memory")
+
+
+def as_array(values):
+    """A tensor of any device, or an array, as an array."""
+    return values.cpu().numpy() if isinstance(values, torch.Tensor) else values
+
 
 class Predictions:
     """The predictions for n pictures. As an array they are the labels.
@@ -42,29 +50,52 @@ class Predictions:
         return len(self.names)
 
     def __array__(self, dtype=None, copy=None):
-        return numpy.asarray(self.labels, dtype=dtype)
+        return numpy.asarray(as_array(self.labels), dtype=dtype)
 
     def __repr__(self):
         return f"<predictions for {len(self)} pictures>"
 
 
 class Model:
-    """A model: a run folder, a mixture file or a source; several sources are a plain ensemble."""
+    """A model: a run folder, a mixture file or a source; a list of sources is a plain ensemble."""
+
+    _files = ""  # where modules were while they were read, for messages
 
     def __init__(self, path, **options):
+        """path: a run folder, a model file, PyTorch weights, a torch.nn.Module, or a list of sources."""
         single = isinstance(path, (str, os.PathLike, torch.nn.Module))
         with tempfile.TemporaryDirectory(prefix="tributary-") as folder:
+            self._files = folder
             options = _inputs.with_class_file(options, folder)
             sources = _inputs.sources([path] if single else path, folder, options.get("classes"))
-            settings = settings_of(options, MODEL, "Model")
+            self._settings = settings_of(options, MODEL, "Model")
             with _inputs.plain_names(folder):
-                self._core = _core.Model(sources, settings, _inputs.in_main_thread())
+                self._core = _core.Model(sources, self._settings, _inputs.in_main_thread())
 
     @classmethod
-    def _of(cls, core):
+    def _of(cls, core, settings):
         model = cls.__new__(cls)
         model._core = core
+        model._settings = settings
         return model
+
+    def __getstate__(self):
+        with tempfile.TemporaryDirectory(prefix="tributary-") as folder:
+            path = Path(folder, "model.safetensors")
+            self.export_safetensors(path)
+            return {"file": path.read_bytes(), "settings": self._settings}
+
+    def __setstate__(self, state):
+        # The file holds what describes the networks. A pickle is code already, so TorchScript in it needs no more trust.
+        kept = [setting for setting in state["settings"] if setting[0] in _OF_LOADING]
+        self._settings = [*kept, ("trust", ["true"])]
+        with tempfile.TemporaryDirectory(prefix="tributary-") as folder:
+            path = Path(folder, "model.safetensors")
+            path.write_bytes(state["file"])
+            self._core = _core.Model([str(path)], self._settings, _inputs.in_main_thread())
+
+    def __repr__(self):
+        return f"<model of {', '.join(self.sources)}; {len(self.classes)} classes>"
 
     @property
     def classes(self):
@@ -88,7 +119,8 @@ class Model:
 
     def predict(self, pictures):
         """Predictions for a path, an array or a tensor of pictures."""
-        made = self._core.predict(_inputs.pictures(pictures), _inputs.in_main_thread())
+        with _inputs.plain_names(self._files):
+            made = self._core.predict(_inputs.pictures(pictures), _inputs.in_main_thread())
         return Predictions(made, self.classes, pictures.device if isinstance(pictures, torch.Tensor) else None)
 
     def evaluate(self, pictures, labels=None):
@@ -96,7 +128,8 @@ class Model:
 
         Returns a dictionary: pictures, accuracy, source_accuracies, class_accuracies, confusion, skipped.
         """
-        return self._core.evaluate(_inputs.pictures(pictures, labels), _inputs.in_main_thread())
+        with _inputs.plain_names(self._files):
+            return self._core.evaluate(_inputs.pictures(pictures, labels), _inputs.in_main_thread())
 
     def export_onnx(self, path):
         """Writes an ONNX file: pixels in, probabilities out."""
@@ -126,18 +159,20 @@ class Model:
         with tempfile.TemporaryDirectory(prefix="tributary-") as folder:
             path = os.path.join(folder, "module.pt")
             self.export_torchscript(path)
-            module = torch.jit.load(path)
+            with _inputs.quietly():
+                module = torch.jit.load(path).eval()
         for parameter in module.parameters():
             parameter.requires_grad_(True)
         return module
 
 
 class Run:
-    """A finished adaptation and its folder."""
+    """A finished adaptation and its folder. Run(folder) opens one."""
 
     _FILES = ("config.toml", "metrics.jsonl", "model.safetensors", "predictions.csv", "summary.json", "DONE")
 
     def __init__(self, folder, **options):
+        """folder: that of a finished run. The options are those with which its model is loaded."""
         self._open(_inputs.path_of(folder, "folder"), settings_of(options, MODEL, "Run"))
 
     def _open(self, folder, settings, target=None):
@@ -171,7 +206,7 @@ class Run:
     @property
     def model(self):
         """The adapted mixture."""
-        return Model._of(self._core.model)
+        return Model._of(self._core.model, self._settings)
 
     @property
     def classes(self):
@@ -228,12 +263,14 @@ class Run:
                 f"{summary['rounds']} rounds{end}</p><table><tr><th>source</th><th>weight</th></tr>{rows}</table>")
 
     def __getstate__(self):
-        files = {name: (self.folder / name).read_bytes() for name in self._FILES if (self.folder / name).exists()}
+        paths = [self.folder / name for name in self._FILES] + sorted(self.folder.glob("history/*"))
+        files = {str(path.relative_to(self.folder)): path.read_bytes() for path in paths if path.is_file()}
         return {"files": files, "settings": self._settings}
 
     def __setstate__(self, state):
         folder = _temporary(self)
         for name, content in state["files"].items():
+            _inputs.make_folder(Path(folder, name).parent)
             Path(folder, name).write_bytes(content)
         self._open(folder, state["settings"])
 
@@ -253,8 +290,10 @@ def adapt(sources, target, *, run=None, test=None, progress=None, **options):
     run: the folder of the run. Called again with it, an interrupted run resumes and a finished one is returned. By
         default a temporary folder, which is removed with the Run; it has no report.html, but Run.report writes one.
     test: labelled pictures of the target domain, a path or (array, labels), only to show the accuracy of every round.
-    progress: False for none, True for a bar, or a function of a dictionary (kind, round, rounds, share, ...). By
-        default a bar in notebooks and terminals.
+    progress: False for none, True for a bar, or a function of a dictionary. By default a bar in notebooks and terminals.
+        Its "kind" is step (with round, rounds, step, steps, share of the run), round (round, rounds, share), warning
+        (message), skipped (value: a list of (picture, reason)), resume (value: the round) or micro_batch (value: its
+        size after a retry).
     """
     made = Run.__new__(Run)
     if run is None:
@@ -271,7 +310,8 @@ def adapt(sources, target, *, run=None, test=None, progress=None, **options):
     shown = Progress(progress, beside)
     try:
         with _inputs.plain_names(beside):
-            core = _core.adapt(texts, pictures, folder, settings, test, shown, _inputs.in_main_thread())
+            _core.adapt(texts, pictures, folder, settings, test, shown, _inputs.in_main_thread())
+        shown.complete()
     finally:
         shown.close()
     model_settings = [setting for setting in settings if setting[0] in ("device", "threads", "trust")]
@@ -283,6 +323,7 @@ def adapt(sources, target, *, run=None, test=None, progress=None, **options):
 
 with_keywords(adapt, {key: option for key, option in ADAPTATION.items() if key != "test"})
 with_keywords(Model.__init__, MODEL)
+with_keywords(Run.__init__, MODEL)
 
 
 def digits(domain, count, seed=0):
@@ -290,4 +331,4 @@ def digits(domain, count, seed=0):
 
     domain: handwriting, postal, textured, signs or street
     """
-    return _core.digits(domain, count, seed)
+    return _core.digits(str(domain), _inputs.whole_number(count, "count", 1), _inputs.whole_number(seed, "seed", 0))

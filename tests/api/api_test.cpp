@@ -3,6 +3,9 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "tests/run/run_files.h"
@@ -54,6 +57,18 @@ TEST(WithoutFlags, NamesOptionsAsSettings) {
   EXPECT_EQ(without_flags("start over with --restart"), "start over with restart");
   EXPECT_EQ(without_flags("--max-skipped 2: choose less, or --no-page"), "max_skipped 2: choose less, or page = false");
   EXPECT_EQ(without_flags("a--b and 3 --> 4"), "a--b and 3 --> 4");
+  EXPECT_EQ(without_flags("photos/--new does not exist"), "photos/--new does not exist");
+  const auto skipped = without_flags(std::vector<SkippedPicture>{{"--a.png", "beyond the limit (--max-megapixels)"}});
+  EXPECT_EQ(skipped.front().path, "--a.png");
+  EXPECT_EQ(skipped.front().reason, "beyond the limit (max_megapixels)");
+}
+
+TEST(PlainErrors, ThoseOfTheFileSystemAndOfLibTorchAreWorkErrors) {
+  const std::vector<std::function<void()>> failing = {[] { std::filesystem::rename("/nowhere/a", "/nowhere/b"); },
+                                                      [] { TORCH_CHECK(false, "mine"); },
+                                                      [] { throw std::bad_alloc(); }};
+  for (const auto& work : failing) EXPECT_THROW(with_plain_errors(work), WorkError);
+  EXPECT_THROW(with_plain_errors(failing.back()), MemoryError);
 }
 
 TEST_F(Api, PicturesInMemoryGiveTheBytesOfTheFile) {
@@ -109,7 +124,8 @@ TEST_F(Api, ErrorsNameNoFlags) {
       {refused(sources_, folder_ / "none", {}), "does not exist"},
       {refused({folder_ / "none.pth"}, target_, {}), "no such file"},
       {refused(sources_, target_, {{"rounds", 0}}), "rounds 0"},
-      {refused(sources_, target_, {{"roundz", 1}}), "no option 'roundz'"},
+      {refused(sources_, target_, {{"roundz", 1}}), "there is no option 'roundz'; did you mean rounds?"},
+      {refused(sources_, target_, {{"xyzzy", 1}}), "docs/options.md lists those there are"},
       {refused(sources_, target_, {{"method", "none"}}), "choose one of"},
       {refused(sources_, target_, {{"method", "shot"}, {"rounds", 3}}), "has no effect"},
       {refused(sources_, target_, {{"processes", 2}}), "of the program only"},
@@ -126,12 +142,17 @@ TEST_F(Api, ErrorsNameNoFlags) {
          Model(sources_, {{"rule", "weighted_logits"}});
        }),
        "have no weights"},
-      {message([&] { tributary::Run(folder_ / "nothing"); }), "nothing"}};
+      {refused({""}, target_, {}), "name of a model file is empty"},
+      {message([&] { Model{""}; }), "name of a model file is empty"},
+      {message([&] { tributary::Run{folder_ / "nothing"}; }), "nothing does not exist"},
+      {message([&] { tributary::Run{sources_[0]}; }), "is no folder"},
+      {message([&] { tributary::Run{folder_ / "signs"}; }), "is not a run folder"}};
   for (const auto& [text, part] : cases) {
     EXPECT_THAT(text, HasSubstr(part));
     EXPECT_THAT(text, Not(HasSubstr("--")));
   }
   EXPECT_THROW(adapt(sources_, folder_ / "none", folder_ / "run"), MissingFileError);
+  EXPECT_THROW(tributary::Run{folder_ / "nothing"}, MissingFileError);
 }
 
 TEST_F(Api, LabelsMustBeClassesOfTheModel) {

@@ -125,5 +125,55 @@ TEST(ScriptedSource, RejectsUnsuitableModules) {
   EXPECT_THAT(error_of(one_forward(".sum(1)"), "head"), HasSubstr("shape"));
 }
 
+// A module whose methods do `features` and `classify` with the rows of x and of phi.
+std::string with_bodies(const std::string& features, const std::string& classify) {
+  torch::jit::Module module("net");
+  module.register_parameter("c", test::normals({kPixels, 3}, 2).requires_grad_(), false);
+  module.define("def features(self, x: Tensor) -> Tensor:\n" + features +
+                "\ndef classify(self, phi: Tensor) -> Tensor:\n" + classify + "\n");
+  return bytes_of(module);
+}
+
+TEST(ScriptedSource, KeepsTheBatchThatAModuleWritesTo) {
+  const std::string linear = "    return torch.matmul(phi, self.c)";
+  ScriptedSource writing(with_bodies("    return torch.flatten(x.sub_(0.5), 1)", linear), "x.pt", "", kSize);
+  ScriptedSource reading(with_bodies("    return torch.flatten(x - 0.5, 1)", linear), "x.pt", "", kSize);
+  const Tensor x = test::normals({5, 3, kSize, kSize}, 4), kept = x.clone();
+  EXPECT_TENSOR_EQ(writing.features(x, nullptr), reading.features(x, nullptr));
+  EXPECT_TENSOR_EQ(x, kept);
+}
+
+TEST(ScriptedSource, RefusesModulesThatFailOnOtherBatches) {
+  const std::string flat = "    return torch.flatten(x, 1)", linear = "    return torch.matmul(phi, self.c)";
+  const Tensor x = test::normals({5, 3, kSize, kSize}, 4);
+  const auto error_of = [&](const std::string& features, const std::string& classify) {
+    ScriptedSource source(with_bodies(features, classify), "x.pt", "", kSize);
+    return message_of<InputError>([&] { source.classify(source.features(x, nullptr)); });
+  };
+  EXPECT_EQ(error_of(flat + "[:2]", linear),
+            "x.pt: 'features' returned Float [2, 48] for 5 pictures; a module must return [n, 48] for n pictures");
+  EXPECT_THAT(error_of(flat, linear + "[:2]"), HasSubstr("'classify' returned Float [2, 3] for 5 pictures"));
+  EXPECT_THAT(message_of<InputError>([&] {
+                ScriptedSource(with_bodies(flat + "[:, :0]", "    return torch.zeros(2, 3)"), "x.pt", "", kSize);
+              }),
+              HasSubstr("the features of two pictures have shape [2, 0] instead of [2, width]"));
+  EXPECT_THAT(error_of(flat, linear + ".long()"), HasSubstr("'classify' returned Long [5, 3]"));
+  EXPECT_THAT(error_of(flat, linear + ".view(2, -1)"), HasSubstr("x.pt: the module fails on 5 pictures (shape "));
+  EXPECT_THAT(error_of("    assert x.size(0) <= 2, 'mine'\n" + flat, linear),
+              HasSubstr("x.pt: the module fails on 5 pictures (mine)"));
+  // Out of memory is none of the module's mistakes: smaller batches may help.
+  ScriptedSource large(with_bodies("    assert x.size(0) <= 2, 'out of memory'\n" + flat, linear), "x.pt", "", kSize);
+  EXPECT_EQ(message_of<InputError>([&] {
+              try {
+                large.features(x, nullptr);
+              } catch (const InputError&) {
+                throw;
+              } catch (const std::exception&) {
+                input_error("passed");
+              }
+            }),
+            "passed");
+}
+
 }  // namespace
 }  // namespace tributary

@@ -43,6 +43,7 @@ TEST(SourceSpec, MistakesNameTheSource) {
     }
     return {};
   };
+  EXPECT_EQ(message(""), "the name of a model file is empty; name one");
   EXPECT_THAT(message("a.pth:sise=3"),
               ::testing::HasSubstr("a.pth:sise=3: there is no option 'sise' here; did you mean"));
   EXPECT_THAT(message("a.pth:size=large"), ::testing::HasSubstr("a.pth:size=large: --size large: not allowed"));

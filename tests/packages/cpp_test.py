@@ -111,8 +111,23 @@ class Files(unittest.TestCase):
         self.assertRegex(text, r"^tributary \d+\.\d+\.\d+, commit \w+(-dirty)?\n"
                                r"LibTorch \S+, CUDA (no|[\d.]+), Gloo (yes|no), NCCL (yes|no)\n$")
 
+    def test_pkg_config_finds_the_prefix_from_any_library_folder(self):
+        # As Debian's own packages, which install below lib/TRIPLET.
+        build = Path(FOLDER.name) / "multiarch"
+        output("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", "-DTRIBUTARY_TESTS=OFF", "-DTRIBUTARY_BENCH=OFF",
+               "-DCMAKE_INSTALL_LIBDIR=lib/triplet")
+        file = Path(FOLDER.name) / "usr/lib/triplet/pkgconfig/tributary.pc"
+        file.parent.mkdir(parents=True)
+        file.write_bytes((build / "tributary.pc").read_bytes())
+        folders = [output("pkg-config", f"--variable={name}", "tributary",
+                          env={**os.environ, "PKG_CONFIG_PATH": str(file.parent)}).strip()
+                   for name in ("includedir", "libdir")]
+        self.assertEqual([os.path.normpath(folder) for folder in folders],
+                         [f"{FOLDER.name}/usr/include", f"{FOLDER.name}/usr/lib/triplet"])
+
     def test_works_as_a_subproject(self):
-        # Configures only: no forced build type, no tests, no program, no Chart.js.
+        # No forced build type, no tests, no program, no Chart.js; a file of the parent compiles. Building the library
+        # itself would take as long as the whole build.
         parent = Path(FOLDER.name) / "parent"
         parent.mkdir()
         (parent / "CMakeLists.txt").write_text(
@@ -120,11 +135,14 @@ class Files(unittest.TestCase):
             f"add_subdirectory({ROOT} tributary)\nget_property(tests DIRECTORY {ROOT} PROPERTY TESTS)\n"
             'message(STATUS "type [${CMAKE_BUILD_TYPE}] tests [${tests}]")\n'
             "if(TARGET tributary OR NOT TARGET Tributary::tributary)\n  message(FATAL_ERROR targets)\nendif()\n"
-            "file(WRITE ${CMAKE_BINARY_DIR}/main.cpp \"int main() {}\")\nadd_executable(main ${CMAKE_BINARY_DIR}/main.cpp)\n"
+            "add_executable(main main.cpp)\n"
             "target_link_libraries(main PRIVATE Tributary::tributary)\n")
+        (parent / "main.cpp").write_text("#include <tributary/method.h>\n#include <tributary/tributary.h>\n"
+                                         "int main() { return tributary::Run(\"run\").rounds().empty(); }\n")
         text = output("cmake", "-S", parent, "-B", parent / "build", "-G", "Ninja", "-DTRIBUTARY_CHART_JS=NOTFOUND",
                       "-DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON", env={**os.environ, "CMAKE_BUILD_TYPE": ""})
         self.assertIn("type [] tests []", text)
+        output("ninja", "-C", parent / "build", "CMakeFiles/main.dir/main.cpp.o")
 
 
 if __name__ == "__main__":

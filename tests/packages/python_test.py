@@ -1,4 +1,5 @@
 """The wheel in a fresh virtual environment beside the system's PyTorch, and the lines of README.md and docs/python.md."""
+import importlib.metadata
 import os
 import re
 import subprocess
@@ -76,6 +77,46 @@ class Wheel(unittest.TestCase):
 
     def test_the_lines_of_the_page(self):
         self.run_code(code_of("docs/python.md"))
+
+
+class BuildFolder(unittest.TestCase):
+    """setup.py with a cmake that notes its arguments, and makes what the real one would."""
+
+    CMAKE = """#!/bin/sh
+echo "$@" >> log
+[ "$1" = --build ] && exit
+mkdir -p build/wheel/python/tributary
+echo "TORCH = \\"$TORCH\\"" > build/wheel/python/tributary/_build.py
+echo "Python3_EXECUTABLE:UNINITIALIZED=$PYTHON" > build/wheel/CMakeCache.txt
+"""
+
+    def test_is_made_afresh_for_another_pytorch_or_python(self):
+        torch_version = importlib.metadata.version("torch")
+        with tempfile.TemporaryDirectory() as folder:
+            folder = Path(folder)
+            for name in ("setup.py", "CMakeLists.txt"):
+                (folder / name).write_bytes((ROOT / name).read_bytes())
+            (folder / "cmake").write_text(self.CMAKE)
+            (folder / "cmake").chmod(0o755)
+
+            def configures(torch="", python=sys.executable, **environment):
+                """Whether a build configures, in a folder that was made with these."""
+                (folder / "log").write_text("")
+                done = subprocess.run([sys.executable, "setup.py", "-q", "build_py"], cwd=folder, capture_output=True,
+                                      text=True, env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}",
+                                                      "TRIBUTARY_BUILD": "", "TORCH": torch, "PYTHON": python, **environment})
+                return "--fresh" in (folder / "log").read_text(), done
+
+            self.assertTrue(configures(torch="0.4")[0])  # a new folder, of which the next call finds an old PyTorch
+            self.assertTrue(configures(torch=torch_version, python="/another/python3")[0])
+            self.assertTrue(configures(torch=torch_version)[0])
+            self.assertFalse(configures()[0])
+            self.assertTrue(list((folder / "build/wheel/setuptools").glob("lib*/tributary/_build.py")))
+            # A folder that the user names is left alone.
+            (folder / "build/wheel/python/tributary/_build.py").write_text('TORCH = "0.4"\n')
+            configured, done = configures(TRIBUTARY_BUILD=str(folder / "build/wheel"))
+            self.assertFalse(configured)
+            self.assertIn(f"is no build of the module with PyTorch {torch_version}; choose another", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,17 @@
 """The contract of scikit-learn's estimators."""
+import collections
 import inspect
 import pickle
 import unittest
+import unittest.mock
 import warnings
 
 import numpy
-from sklearn.base import clone
+import torch
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
+from sklearn.utils.validation import check_is_fitted
 
 import tributary
 from fixtures import SHORT, Fixture
@@ -37,6 +41,22 @@ class Contract(unittest.TestCase):
         with self.assertRaises(TypeError):
             tributary.MultiSourceAdapter(roundz=4)
 
+    def test_scikit_learn_sees_a_classifier(self):
+        self.assertTrue(is_classifier(FITTED))
+        check_is_fitted(FITTED)
+        # From version 1.6 on, it asks for tags. These have the fields of its dataclasses.
+        kinds = {"Tags": "estimator_type target_tags transformer_tags classifier_tags regressor_tags input_tags",
+                 "TargetTags": "required", "ClassifierTags": "", "InputTags": "two_d_array"}
+        made = {name: collections.namedtuple(name, fields) for name, fields in kinds.items()}
+        with unittest.mock.patch.multiple("sklearn.utils", create=True, **made):
+            tags = FITTED.__sklearn_tags__()
+        self.assertEqual((tags.estimator_type, tags.target_tags.required), ("classifier", False))
+        self.assertEqual((tags.classifier_tags, tags.regressor_tags, tags.input_tags.two_d_array), ((), None, False))
+
+    def test_score_takes_one_label_per_picture(self):
+        with self.assertRaisesRegex(ValueError, r"\[100\]; these are \[3\]"):
+            FITTED.score(DATA.pixels, DATA.labels[:3])
+
     def test_clone(self):
         copy = clone(FITTED)
         self.assertEqual(copy.get_params(), FITTED.get_params())
@@ -58,6 +78,9 @@ class Contract(unittest.TestCase):
         numpy.testing.assert_allclose(probabilities.sum(1), 1, rtol=1e-5)
         predicted = FITTED.predict(DATA.pixels)
         self.assertTrue((predicted == FITTED.classes_[probabilities.argmax(1)]).all())
+        tensors = torch.from_numpy(DATA.pixels)
+        self.assertIsInstance(FITTED.predict_proba(tensors), numpy.ndarray)
+        self.assertTrue((FITTED.predict(tensors) == predicted).all())
         self.assertAlmostEqual(FITTED.score(DATA.pixels, DATA.labels), (predicted == DATA.labels).mean())
 
     def test_pickle(self):

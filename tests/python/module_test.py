@@ -1,4 +1,5 @@
 """The Python module: results, memory, errors, interrupts, stubs."""
+import ast
 import contextlib
 import inspect
 import io
@@ -13,15 +14,18 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 import warnings
 from pathlib import Path
 
 import numpy
+import pandas
 import torch
 from PIL import Image
 
 import tributary
 from fixtures import INPUT, PROGRAM, SHORT, Fixture, Net, program, trained_net
+from tributary._progress import Progress
 
 
 def setUpModule():
@@ -121,6 +125,17 @@ class Results(unittest.TestCase):
         scripted, expected = tributary.Model(traced, **options), tributary.Model(NETS[0], **INPUT)
         self.assertTrue((scripted.predict(DATA.pixels).labels == expected.predict(DATA.pixels).labels).all())
 
+    def test_deprecations_of_torchscript_are_not_passed_on(self):
+        script = torch.jit.script
+
+        def deprecated(module):  # as in PyTorch 2.10
+            warnings.warn("`torch.jit.script` is deprecated. Please switch to `torch.compile`.", DeprecationWarning)
+            return script(module)
+        with unittest.mock.patch("torch.jit.script", deprecated), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tributary.Model(NETS[0], **INPUT)
+        self.assertEqual([str(warning.message) for warning in caught], [])
+
     def test_paths_that_are_not_utf_8(self):
         folder = os.path.join(os.fsencode(DATA.path), b"caf\xe9")
         os.mkdir(folder)
@@ -133,10 +148,43 @@ class Results(unittest.TestCase):
         with self.assertRaisesRegex(FileNotFoundError, "no pictures|does not exist"):
             RUN.predict(os.fsdecode(folder + b"\xff"))
 
-    def test_runs_can_be_pickled(self):
+    def test_runs_and_models_can_be_pickled(self):
         again = pickle.loads(pickle.dumps(RUN))
         self.assertNotEqual(again.folder, RUN.folder)
-        self.assertTrue((again.predict(DATA.pixels).probabilities == RUN.predict(DATA.pixels).probabilities).all())
+        again.report(again.folder / "report.html")
+        ensemble = tributary.Model(DATA.sources, rule="mean_logit", threads=1)
+        for model, copy in ((RUN, again), (RUN.model, pickle.loads(pickle.dumps(RUN.model))),
+                            (ensemble, pickle.loads(pickle.dumps(ensemble))),
+                            (tributary.Model(NETS, **INPUT), pickle.loads(pickle.dumps(tributary.Model(NETS, **INPUT))))):
+            self.assertTrue((copy.predict(DATA.pixels).probabilities == model.predict(DATA.pixels).probabilities).all())
+
+    def test_rounds_make_a_table(self):
+        table = pandas.DataFrame(RUN.rounds)
+        self.assertEqual(table["round"].tolist(), [0, 1])
+        self.assertEqual(table["accuracy"].dtype, numpy.float64)
+        self.assertLess(table["mean_confidence"].max(), 1.0001)
+
+    def test_skipped_pictures_are_named_without_flags(self):
+        folder = DATA.path / "large"
+        folder.mkdir()
+        for number in range(20):
+            Image.fromarray(DATA.pixels[number]).save(folder / f"{number}.png")
+        Image.new("RGB", (1100, 1100)).save(folder / "large.png")
+        reason = r"1100 x 1100 pixels, more than the limit of 1 megapixels \(max_megapixels\)"
+        (name, text), = tributary.Model(DATA.sources, max_megapixels=1).predict(folder).skipped
+        self.assertEqual(Path(name).name, "large.png")
+        self.assertRegex(text, reason)
+        events = []
+        tributary.adapt(DATA.sources, folder, max_megapixels=1, **{**SHORT, "progress": events.append})
+        (_, text), = next(event["value"] for event in events if event["kind"] == "skipped")
+        self.assertRegex(text, reason)
+
+    def test_prints_nothing(self):
+        code = ("import sys, tributary; pixels, _ = tributary.digits('signs', 60); "
+                "run = tributary.adapt(sys.argv[1:], pixels, rounds=1, inner_epochs=1, threads=1); run.predict(pixels); "
+                "run.report(str(run.folder) + '/r.html'); run.export_onnx(str(run.folder) + '/m.onnx')")
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", code, *DATA.sources], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
     def test_temporary_folders_are_removed(self):
         run = tributary.adapt(DATA.sources, DATA.pixels, method="source-ens", device="cpu", threads=1, progress=False)
@@ -164,6 +212,18 @@ class Keywords(unittest.TestCase):
         self.assertNotIn("processes", keywords)
         self.assertNotIn("--", tributary.adapt.__doc__)
 
+    def test_models_and_runs_have_their_own(self):
+        for kind in (tributary.Model, tributary.Run):
+            self.assertIn("max_megapixels", inspect.signature(kind).parameters)
+            self.assertNotIn("rounds", inspect.signature(kind).parameters)
+            self.assertIn("    max_megapixels: ", kind.__init__.__doc__)
+        for name in tributary.__all__:
+            public = getattr(tributary, name)
+            self.assertTrue(public.__doc__, name)
+            for member, value in vars(public).items() if inspect.isclass(public) else ():
+                if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
+                    self.assertTrue(value.__doc__, f"{name}.{member}")
+
     def test_progress_calls_a_function(self):
         events = []
         tributary.adapt(DATA.sources, DATA.pixels, **{**SHORT, "progress": events.append})
@@ -177,6 +237,11 @@ class Keywords(unittest.TestCase):
         with contextlib.redirect_stderr(text):
             tributary.adapt(DATA.sources, DATA.pixels, **{**SHORT, "progress": True})
         self.assertIn("] 100 %  round 1 of 1", text.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()) as stopped:  # before its last round
+            bar = Progress(True, "")
+            bar("step", (2, 30, 1, 10))
+            bar.complete()
+        self.assertIn("] 100 %  round 2 of 30", stopped.getvalue())
         with contextlib.redirect_stderr(io.StringIO()) as quiet:
             tributary.adapt(DATA.sources, DATA.pixels, **{**SHORT, "progress": None})  # nobody watches
         self.assertEqual(quiet.getvalue(), "")
@@ -186,6 +251,29 @@ class Keywords(unittest.TestCase):
             raise ZeroDivisionError("mine")
         with self.assertRaisesRegex(ZeroDivisionError, "mine"):
             tributary.adapt(DATA.sources, DATA.pixels, **{**SHORT, "progress": fail})
+
+    def test_stubs_name_all_that_there_is(self):
+        stubs = ast.parse((Path(tributary.__file__).parent / "__init__.pyi").read_text(encoding="utf-8"))
+        made = {node.name: node for node in stubs.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+        exports = made.pop("_Exports")  # what models and runs have in common
+        self.assertEqual(sorted(made), tributary.__all__)
+
+        def arguments(node):
+            return [a.arg for a in node.args.posonlyargs + node.args.args + node.args.kwonlyargs]
+        self.assertEqual(arguments(made["adapt"]), list(inspect.signature(tributary.adapt).parameters))
+        self.assertEqual(arguments(made["digits"]), list(inspect.signature(tributary.digits).parameters))
+        for kind in (tributary.Model, tributary.Run, tributary.MultiSourceAdapter, tributary.Predictions):
+            shared = exports.body if made[kind.__name__].bases else []
+            members = {node.name: node for node in [*shared, *made[kind.__name__].body]
+                       if isinstance(node, ast.FunctionDef)}
+            public = {name for name, value in vars(kind).items()
+                      if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, property))}
+            self.assertEqual({name for name in members if not name.startswith("_")}, public, kind)
+            for name, node in members.items():
+                value = inspect.getattr_static(kind, name)
+                self.assertEqual(bool(node.decorator_list), isinstance(value, property), name)
+                if inspect.isfunction(value) and name != "set_params":
+                    self.assertEqual(arguments(node), list(inspect.signature(value).parameters), f"{kind}.{name}")
 
     def test_stubs_satisfy_mypy(self):
         package = Path(tributary.__file__).parent
@@ -228,7 +316,8 @@ class BadInput(unittest.TestCase):
 
     def test_labels(self):
         for test, text in (((DATA.pixels, DATA.labels[:3]), "3 labels for 100"), ((DATA.pixels,), "1 parts"),
-                           ((DATA.pixels, DATA.labels, 3), "3 parts"),
+                           ((DATA.pixels, DATA.labels, 3), "3 parts"), (DATA.pixels, r"a path or \(pictures, labels\)"),
+                           ((DATA.target, DATA.labels), "has labels of its own"),
                            ((DATA.pixels, DATA.labels + 50), "none of the model"),
                            ((DATA.pixels, DATA.labels / 2), "class indices"),
                            ((DATA.pixels, numpy.full(100, 2**64 - 1, numpy.uint64)), "none of the model")):
@@ -242,7 +331,10 @@ class BadInput(unittest.TestCase):
         self.refused(FileNotFoundError, "no such file", tributary.adapt, ["/no.pth"], DATA.pixels, **SHORT)
         self.refused(ValueError, "cannot make the folder /proc/no", tributary.adapt, NETS, DATA.pixels,
                      run="/proc/no/run", **SHORT)
-        self.refused(ValueError, "DONE|finished|run", tributary.Run, DATA.path)
+        self.refused(ValueError, "is not a run folder", tributary.Run, DATA.path)
+        self.refused(ValueError, "is no folder; name the folder of a run", tributary.Run, DATA.sources[0])
+        self.refused(FileNotFoundError, "does not exist", tributary.Run, "/nowhere/at/all")
+        self.refused(ValueError, "name of a model file is empty", tributary.adapt, [""], DATA.pixels)
 
     def test_the_sentences_of_the_program(self):
         empty = DATA.path / "none"
@@ -277,6 +369,37 @@ class BadInput(unittest.TestCase):
             self.refused(ValueError, "one line|UTF-8", tributary.adapt, NETS, DATA.pixels,
                          **{**INPUT, "classes": names})
 
+    def test_modules_that_fail_on_larger_batches(self):
+        class Raising(Net):
+            def forward(self, x):
+                if x.size(0) > 2:
+                    raise ValueError("mine")
+                return self.head(self.body(x))
+
+        class Short(Net):
+            def forward(self, x):
+                return self.head(self.body(x))[:2]  # the right shape for the two pictures of the first check
+        for module, text in ((Raising(), r"^source 0: the module fails on \d+ pictures \(mine\)"), (Short(), r"returned Float \[2, 128\] for \d+")):
+            self.refused(ValueError, text, tributary.Model(module, **INPUT).predict, DATA.pixels)
+            self.refused(ValueError, text, tributary.adapt, [module, DATA.sources[0]], DATA.pixels, **INPUT, **SHORT)
+
+    def test_modules_with_nothing_to_train(self):
+        frozen = Net()
+        for parameter in frozen.parameters():
+            parameter.requires_grad_(False)
+        self.refused(ValueError, "^net0 has no parameter before its classifier .* choose method source-ens",
+                     tributary.adapt, [frozen, DATA.sources[0]], DATA.pixels, **INPUT, **SHORT)
+        run = tributary.adapt([frozen, DATA.sources[0]], DATA.pixels, method="source-ens", threads=1, device="cpu",
+                              progress=False, **INPUT)
+        self.assertEqual(len(run.weights), 2)
+
+    def test_digits(self):
+        for arguments, text in ((("none", 3), "choose one of handwriting"), (("signs", "3"), "count must be a whole number"),
+                                (("signs", 0), "count 0: not allowed"), (("signs", 3, -1), "seed -1: not allowed"),
+                                (("signs", 1.5), "this is 1.5")):
+            self.refused(ValueError, text, tributary.digits, *arguments)
+        self.refused(MemoryError, "out of memory", tributary.digits, "signs", 10**15)
+
     def test_modules_without_values(self):
         empty = Net().to("meta")
         self.refused(ValueError, "source 0, a Net: body.0.weight has no values", tributary.adapt, [empty], DATA.pixels)
@@ -289,7 +412,11 @@ class BadInput(unittest.TestCase):
         self.refused(ValueError, "did you mean rounds", tributary.adapt, DATA.sources, DATA.pixels, roundz=1)
         self.refused(ValueError, "rounds -1: not allowed", tributary.adapt, DATA.sources, DATA.pixels, rounds=-1)
         self.refused(ValueError, "choose one of", tributary.adapt, DATA.sources, DATA.pixels, method="none")
+        self.refused(ValueError, "see help.tributary.Model.", tributary.Model, DATA.sources, rounds_of_all=1)
+        self.refused(ValueError, "progress must be", tributary.adapt, DATA.sources, DATA.pixels, progress="yes")
+        self.refused(ValueError, "classes must be", tributary.adapt, NETS, DATA.pixels, **{**INPUT, "classes": 10})
         self.refused(ValueError, "3 labels for 100", RUN.evaluate, DATA.pixels, [1, 2, 3])
+        self.refused(ValueError, "has labels of its own", RUN.evaluate, DATA.target, DATA.labels)
         self.refused(ValueError, "class indices", RUN.evaluate, DATA.pixels, DATA.labels / 2)
 
     def test_another_torch(self):
@@ -329,6 +456,22 @@ print(tributary.Model(sys.argv[1]).predict(pixels[:3]).labels.shape)
         self.assertIn("(3,)", done.stdout)  # the interpreter and the module go on
         self.assertTrue((run / "checkpoint").exists())
 
+    PREDICTION = """
+import os, signal, sys, threading, tributary
+model, pixels = tributary.Model(sys.argv[1], threads=1), tributary.digits("signs", 50)[0].repeat(600, 0)
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    while True:
+        model.predict(pixels)
+except KeyboardInterrupt as error:
+    print("interrupted" if str(error).startswith("interrupted") else "between two calls")
+print(model.predict(pixels[:3]).labels.shape)
+"""
+
+    def test_ctrl_c_interrupts_predictions(self):
+        done = subprocess.run([sys.executable, "-c", self.PREDICTION, DATA.sources[0]], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "interrupted\n(3,)\n"), done.stderr)
+
     def test_other_threads_run_meanwhile(self):
         # The lock is free during the call: this thread counts while the other adapts.
         worker = threading.Thread(target=lambda: tributary.adapt(DATA.sources, DATA.pixels, **SHORT))
@@ -349,7 +492,14 @@ model = tributary.Model(net, size=32, resize=32, threads=1, device="cpu")
 model.predict(pixels[:2000])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 model.predict(pixels)
-print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+class Enough(Exception):
+    pass
+def stop(event):  # after the first pass over the pictures: what a round needs beside them is the method's own
+    raise Enough
+try:
+    tributary.adapt([net, net], pixels, method="source-ens", size=32, resize=32, threads=1, device="cpu", progress=stop)
+except Enough:
+    print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
 """
 
     def test_handing_over_600_megabytes_takes_less_than_100(self):

@@ -19,13 +19,13 @@
 namespace tributary {
 namespace {
 
-// Passes on to the caller's listener and observer, warnings without flags.
+// Passes on to the caller's listener and observer, warnings and reasons without flags.
 class HookListener : public RunListener {
  public:
   explicit HookListener(const Hooks& hooks) : hooks_(hooks), listener_(hooks.listener ? *hooks.listener : none_) {}
 
   void on_skipped(const std::vector<SkippedPicture>& skipped, int64_t total) override {
-    listener_.on_skipped(skipped, total);
+    listener_.on_skipped(without_flags(skipped), total);
   }
   void on_resume(int64_t round) override { listener_.on_resume(round); }
   void on_memory_retry(int64_t micro_batch) override { listener_.on_memory_retry(micro_batch); }
@@ -75,6 +75,10 @@ Settings model_settings(const Settings& settings) {
 
 Run::Run(std::string folder, Settings settings) : folder_(std::move(folder)), settings_(std::move(settings)) {
   with_plain_errors([&] {
+    std::error_code error;
+    const auto status = std::filesystem::status(folder_, error);
+    if (!std::filesystem::exists(status)) missing_file_error("{} does not exist; check the path", folder_);
+    if (!std::filesystem::is_directory(status)) input_error("{} is no folder; name the folder of a run", folder_);
     model_path(folder_);  // refuses unfinished runs
     summary_ = read_text(folder_ + "/summary.json");
   });

@@ -79,6 +79,7 @@ Predictions Model::predict(const Pictures& pictures) const {
     made.labels = made.probabilities.argmax(1);
     made.logits = logits.to(torch::kCPU);
     made.names = std::move(images.names);
+    made.skipped = without_flags(std::move(made.skipped));
   });
   return made;
 }
@@ -99,6 +100,7 @@ Evaluation Model::evaluate(const Pictures& pictures) const {
     for (int64_t j = 0; j < own.size(0); ++j) made.source_accuracies.push_back(accuracy_of(own[j], label));
     made.class_accuracies = tributary::class_accuracies(confusion);
     made.confusion = dense(confusion);
+    made.skipped = without_flags(std::move(made.skipped));
   });
   return made;
 }

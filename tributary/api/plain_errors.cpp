@@ -3,8 +3,10 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <new>
 #include <regex>
+#include <utility>
 
 #include "tributary/base/error.h"
 #include "tributary/base/message.h"
@@ -13,7 +15,7 @@
 namespace tributary {
 
 std::string without_flags(const std::string& text) {
-  static const std::regex flag("(^|[^A-Za-z0-9-])--(no-)?([a-z][a-z0-9-]*)");
+  static const std::regex flag("(^|[^A-Za-z0-9/-])--(no-)?([a-z][a-z0-9-]*)");
   std::string plain;
   auto rest = text.begin();
   for (std::sregex_iterator found(text.begin(), text.end(), flag), none; found != none; ++found) {
@@ -24,6 +26,11 @@ std::string without_flags(const std::string& text) {
     rest = text.begin() + found->position() + found->length();
   }
   return plain.append(rest, text.end());
+}
+
+std::vector<SkippedPicture> without_flags(std::vector<SkippedPicture> skipped) {
+  for (SkippedPicture& picture : skipped) picture.reason = without_flags(picture.reason);
+  return skipped;
 }
 
 void with_plain_errors(const std::function<void()>& work) {
@@ -43,6 +50,8 @@ void with_plain_errors(const std::function<void()>& work) {
     if (is_out_of_memory(error)) throw MemoryError("out of memory; use fewer or smaller pictures, or a smaller batch");
     if (is_out_of_gpu_memory(error))
       throw MemoryError("out of GPU memory; use a smaller batch, or free memory of other programs");
+    throw WorkError(first_line(error.what()));
+  } catch (const std::filesystem::filesystem_error& error) {
     throw WorkError(first_line(error.what()));
   }
 }

@@ -1,8 +1,12 @@
 #include "tributary/api/settings.h"
 
+#include <algorithm>
+
 #include "tributary/api/model_setup.h"
 #include "tributary/api/option_list.h"
+#include "tributary/base/error.h"
 #include "tributary/base/option_values.h"
+#include "tributary/base/text.h"
 #include "tributary/run/adaptation_setup.h"
 
 namespace tributary {
@@ -39,12 +43,23 @@ std::vector<OptionInfo> option_list(const OptionTable& table) {
 }
 
 void apply_settings(OptionTable& table, const Settings& settings) {
+  std::vector<std::string> known;
+  for (const Option& option : table.options())
+    if (!is_of_program(option)) known.push_back(option.key);
   for (const Setting& setting : settings) {
-    for (const Option& option : table.options())
-      if (option.is_called(setting.key()) && is_of_program(option))
-        input_error("{} is an option of the program only; the library takes it as an argument, or not at all",
-                    setting.key());
-    for (const std::string& text : setting.texts()) table.set_flag("settings", setting.key(), text);
+    std::string key = setting.key();
+    std::replace(key.begin(), key.end(), '-', '_');
+    bool found = false;
+    for (const Option& option : table.options()) {
+      if (!option.is_called(key)) continue;
+      found = true;
+      if (is_of_program(option))
+        input_error("{} is an option of the program only; the library takes it as an argument, or not at all", key);
+    }
+    if (const std::string near = nearest(key, known); !found)
+      input_error("there is no option '{}'; {}", printable(key),
+                  near.empty() ? "docs/options.md lists those there are" : "did you mean " + near + "?");
+    for (const std::string& text : setting.texts()) table.set_flag("settings", key, text);
   }
 }
 

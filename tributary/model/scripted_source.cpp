@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <set>
 #include <sstream>
 
 #include "tributary/base/error.h"
 #include "tributary/base/message.h"
 #include "tributary/base/text.h"
+#include "tributary/device/device.h"
 #include "tributary/io/weight_names.h"
 
 namespace tributary {
@@ -107,11 +109,13 @@ class SeededGenerator {
   Tensor state_;
 };
 
-// The cause in an error of TorchScript's interpreter, which stands last, or else the first line.
+// The cause in an error of TorchScript's interpreter, which stands last ("builtins.ValueError: negative width"), or
+// else the first line.
 std::string cause_of(const std::string& error) {
-  const std::string mark = "RuntimeError: ";
-  const size_t at = error.rfind(mark);
-  return printable(first_line(at == std::string::npos ? error : error.substr(at + mark.size())), 160);
+  size_t begin = 0;
+  for (const std::string mark : {"Error: ", "Exception: "})
+    if (const size_t at = error.rfind(mark); at != std::string::npos) begin = std::max(begin, at + mark.size());
+  return printable(first_line(error.substr(begin)), 160);
 }
 
 // Refuses weights without values, as those on the device `meta`.
@@ -127,19 +131,44 @@ void require_values(const torch::jit::Module& module, const std::string& file) {
 }  // namespace
 
 struct ScriptedSource::Script {
+  std::string file;
   torch::jit::Module module;
   std::optional<Bypass> last;
+  bool writes_input = false;     // as `x -= mean` does; the batch belongs to the other sources, too
   std::set<std::string> frozen;  // parameters that the classifier uses
 
   Tensor call(const std::string& method, const Tensor& x) {
     const Unoptimised unoptimised;
     return module.get_method(method)({x}).toTensor();
   }
+
+  // The same for pictures or features that the probe has not seen. Throws an InputError if the module fails, or unless
+  // the result is float [rows of x, width]; out of memory passes, because smaller batches may help.
+  Tensor checked_call(const std::string& method, const Tensor& x, int64_t width) {
+    Tensor made;
+    try {
+      made = call(method, x);
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {
+      if (is_out_of_memory(error) || is_out_of_gpu_memory(error)) throw;
+      input_error("{}: the module fails on {} pictures ({})", file, x.size(0), cause_of(error.what()));
+    }
+    require_shape(made, method, x.size(0), width);
+    return made;
+  }
+
+  void require_shape(const Tensor& made, const std::string& method, int64_t rows, int64_t width) const {
+    if (made.dim() != 2 || made.size(0) != rows || made.size(1) != width || !made.is_floating_point())
+      input_error("{}: '{}' returned {} [{}] for {} pictures; a module must return [n, {}] for n pictures", file,
+                  method, c10::toString(made.scalar_type()), fmt::join(made.sizes(), ", "), rows, width);
+  }
 };
 
 ScriptedSource::ScriptedSource(const std::string& bytes, const std::string& file, const std::string& last_layer,
                                int size)
     : script_(std::make_unique<Script>()) {
+  script_->file = file;
   try {
     std::istringstream stream(bytes);
     script_->module = torch::jit::load(stream, torch::kCPU);
@@ -172,14 +201,17 @@ void ScriptedSource::probe(const std::string& file, int size) {
   const Tensor x = torch::linspace(-1, 1, int64_t{2} * 3 * size * size).view({2, 3, size, size});
   Tensor expected;
   if (script_->last) {
-    expected = script_->call("forward", x);
+    expected = script_->call("forward", x.clone());
     script_->last->open();
   }
-  const Tensor phi = features(x, nullptr).detach();
-  if (phi.dim() != 2 || phi.size(0) != 2)
+  const Tensor before = x.clone();
+  const Tensor phi = script_->call(script_->last ? "forward" : "features", x).detach();
+  script_->writes_input = !torch::equal(x, before);
+  if (phi.dim() != 2 || phi.size(0) != 2 || phi.size(1) < 1)
     input_error("{}: the features of two pictures have shape [{}] instead of [2, width]", file,
                 fmt::join(phi.sizes(), ", "));
-  const Tensor z = classify(phi);
+  feature_width_ = phi.size(1);
+  const Tensor z = script_->last ? classify(phi) : script_->call("classify", phi);
   if (z.dim() != 2 || z.size(0) != 2 || z.size(1) < 2)
     input_error("{}: the logits of two pictures have shape [{}] instead of [2, classes]", file,
                 fmt::join(z.sizes(), ", "));
@@ -189,7 +221,6 @@ void ScriptedSource::probe(const std::string& file, int size) {
         "{}: the output is not that of the layer named with --last-layer; name the last layer and return its "
         "logits",
         file);
-  feature_width_ = phi.size(1);
   classes_ = z.size(1);
   if (script_->last) return;
   // Parameters with a gradient in the logits for fixed features belong to the classifier, which stays frozen.
@@ -210,12 +241,13 @@ Tensor ScriptedSource::features(const Tensor& x, DropoutStream* dropout_stream) 
   script_->module.train(dropout_stream != nullptr);
   std::optional<SeededGenerator> seeded;
   if (dropout_stream) seeded.emplace(x.device(), dropout_stream->seed());
-  return script_->call(script_->last ? "forward" : "features", x);
+  return script_->checked_call(script_->last ? "forward" : "features", script_->writes_input ? x.clone() : x,
+                               feature_width_);
 }
 
 Tensor ScriptedSource::classify(const Tensor& phi) const {
   if (script_->last) return at::linear(phi, script_->last->weight, script_->last->bias);
-  return script_->call("classify", phi);
+  return script_->checked_call("classify", phi, classes_);
 }
 
 TensorList ScriptedSource::backbone() const {

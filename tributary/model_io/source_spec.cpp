@@ -54,6 +54,7 @@ void refuse_misspelled(const std::string& text) {
 }  // namespace
 
 SourceSpec parse_source(const std::string& text, const ImportOptions& common) {
+  if (text.empty()) input_error("the name of a model file is empty; name one");
   SourceSpec spec{text, "", common};
   std::error_code error;
   if (std::filesystem::exists(text, error)) return spec;

@@ -103,6 +103,7 @@ std::optional<AdaptationRunResult> AdaptationRun::run() {
   std::vector<std::string> notices;
   Ensemble sources = load_sources(options_.sources, options_.import, &notices);
   require_class_sets(sources);
+  require_trainable(sources);
   if (session_.first())
     for (const std::string& notice : notices) listener_.on_warning(notice);
   load_data(sources);
@@ -141,6 +142,20 @@ void AdaptationRun::require_class_sets(const Ensemble& sources) const {
   input_error("--method {} needs sources that know the same classes, but only {} of {} know{} '{}'; choose --method {}",
               options_.method.name, knowing.size(), sources.size(), knowing.size() == 1 ? "s" : "", printable(name),
               fmt::join(able, " or "));
+}
+
+void AdaptationRun::require_trainable(const Ensemble& sources) const {
+  if (options_.method.length_options.empty()) return;  // it does not train
+  for (const SourceModel& source : sources.sources) {
+    if (!source.backbone_parameters().empty() || !source.bottleneck_parameters().empty()) continue;
+    std::vector<std::string> able;
+    for (const MethodEntry& entry : registered_methods())
+      if (entry.length_options.empty()) able.push_back(entry.name);
+    input_error(
+        "{} has no parameter before its classifier that requires a gradient, so nothing of it can be adapted; save it "
+        "with requires_grad set, or choose --method {}",
+        source.info().name, fmt::join(able, " or "));
+  }
 }
 
 void AdaptationRun::leave_sources_out(const Ensemble& sources) {

@@ -74,6 +74,8 @@ class AdaptationRun {
 
   // Throws an InputError if the sources know different classes and the method cannot adapt them.
   void require_class_sets(const Ensemble& sources) const;
+  // Throws an InputError if the method trains, and nothing of a source can be: an imported module may be frozen.
+  void require_trainable(const Ensemble& sources) const;
   Ensemble load_unadapted() const;
   void load_data(const Ensemble& sources);
   void load_given(const Ensemble& sources);
