@@ -91,7 +91,7 @@ def timm_rows():
     for size, letter in (("tiny", "t"), ("small", "s"), ("base", "b")):
         rows += [Row(f"swin_{size}_patch4_window7_224", f"swin_{letter}", 224),
                  Row(f"swinv2_{size}_window8_256", f"swin_v2_{letter}", 256),
-                 Row(f"swinv2_{size}_window16_256", f"swin_v2_{letter}_window16", 256)]
+                 Row(f"swinv2_{size}_window16_256", f"swin_v2_{letter}_window16", 256, told=True)]
     rows.append(Row("swin_base_patch4_window12_384", "swin_b_window12", 384))
     rows += [Row(name) for name in ("convnext_tiny", "convnext_small", "convnext_base", "convnext_large",
                                     "convnextv2_tiny", "convnextv2_base", "convnextv2_large",
@@ -218,7 +218,8 @@ def compare(number, timm, threads):
         exact = used.double()(x.double())
         del made, used
         told = {"architecture": row.ours} if row.told else {}
-        model = tributary.Model(path, size=row.size, resize=row.size, mean=MEAN, std=DEVIATION, device="cpu", **told)
+        model = tributary.Model(path, size=row.size, resize=row.size, mean=MEAN, std=DEVIATION, device="cpu",
+                                threads=threads, **told)
         ours = torch.from_numpy(model.predict(pixels.numpy()).logits)[0].double()
         model.export_card(pathlib.Path(folder) / "card.json")
         found = json.loads((pathlib.Path(folder) / "card.json").read_text())["sources"][0]["architecture"]

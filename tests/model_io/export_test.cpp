@@ -156,12 +156,18 @@ TEST(ExportOnnx, ResidualNetworksMatchInOnnxRuntime) {
   }
 }
 
-TEST(ExportOnnx, VggAdaptivePoolingMatchesInOnnxRuntime) {
+TEST(ExportOnnx, VggAdaptivePoolingMatchesInOnnxRuntimeAndTorchScript) {
   const auto node = test::node_with();
   if (!node) GTEST_SKIP() << test::kNoOnnxRuntime;
   Ensemble ensemble = ensemble_of({"vgg16"}, 96);  // pools a 3x3 map to 7x7
   const ImageSet set = pictures(96);
-  EXPECT_TENSOR_NEAR(run_onnx(*node, ensemble, set), our_probabilities(ensemble, set), 1e-4);
+  const Tensor ours = our_probabilities(ensemble, set);
+  EXPECT_TENSOR_NEAR(run_onnx(*node, ensemble, set), ours, 1e-4);
+  const TempDir folder;
+  export_torchscript(folder / "model.pt", ensemble);
+  const Tensor pixels =
+      torch::from_blob(const_cast<uint8_t*>(set.pixels.data()), {kPictures, 96, 96, 3}, torch::kUInt8);
+  EXPECT_TENSOR_NEAR(torch::jit::load(folder / "model.pt").forward({pixels}).toTensor(), ours, 1e-4);
 }
 
 // Scales and biases that start at zero or one would hide mistakes.
@@ -172,12 +178,19 @@ void randomise(Ensemble& ensemble) {
     for (const NamedTensor& tensor : source.backbone_parameters())
       if (tensor.value.dim() == 1 || tensor.name.ends_with("layer_scale"))
         tensor.value.add_(0.3 * test::normals(tensor.value.sizes(), ++seed));
+  // With running statistics that do not fit them, activations grow to 1e6 over the 40 blocks of EfficientNet v2. Its
+  // sigmoids then switch on rounding errors: PyTorch's own logits in float32 and float64 differ by a third.
+  for (SourceModel& source : ensemble.sources)
+    if (source.info().architecture == "efficientnet_v2_s")
+      for (BatchNorm* norm : source.layered()->network().batch_norms()) norm->weight.mul_(0.5);
 }
 
 const std::vector<std::vector<std::string>>& exported_families() {
   static const std::vector<std::vector<std::string>> all = {
-      {"vit_ti_8_prenorm_ls_reg_both", "vit_ti_32_clip", "convnext_tiny", "convnextv2_tiny", "swin_t", "swin_v2_t"},
-      {"mobilenet_v2", "mobilenet_v3_small", "tf_efficientnet_b0", "densenet121", "regnet_y_400mf"}};
+      {"vit_ti_8_prenorm_ls_reg_both", "vit_ti_32_clip", "vit_ti_32_clip_raw", "convnext_tiny", "convnextv2_tiny",
+       "swin_t", "swin_v2_t"},
+      {"mobilenet_v2", "mobilenet_v3_small", "tf_efficientnet_b0", "efficientnet_v2_s", "densenet121",
+       "regnet_y_400mf"}};
   return all;
 }
 

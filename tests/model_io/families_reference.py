@@ -19,15 +19,31 @@ from torch import nn
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "parity"))
 import tensor_file  # noqa: E402
+import published_networks as published  # noqa: E402
 
 CLASSES = 7
+VITS = {"dinov2": {"patch": 14, "scaled": True, "features": "both"},
+        "dinov2_reg": {"patch": 14, "scaled": True, "registers": 4, "features": "both"},
+        "clip": {"patch": 16, "clip": True}, "clip_raw": {"patch": 16, "clip": True, "features": "raw"}}
 
 
 def build(name, size):
     models = torchvision.models
-    if name == "vit_ti_16":  # no constructor of its own
+    if name.startswith("vit_ti_16"):  # no constructor of its own
         return models.VisionTransformer(image_size=size, patch_size=16, num_layers=12, num_heads=3, hidden_dim=192,
                                         mlp_dim=768, num_classes=CLASSES)
+    if name in VITS:
+        return published.Vit(size, classes=CLASSES, **VITS[name])
+    if name == "convnextv2_tiny":
+        return published.ConvNextV2(CLASSES)
+    if name == "swin_v2_t_window16":  # the last stage's map is 8 x 8 for the pictures of 256 that it is made for
+        swin = models.swin_transformer
+        net = swin.SwinTransformer([4, 4], 96, [2, 2, 6, 2], [3, 6, 12, 24], [16, 16], num_classes=CLASSES,
+                                   stochastic_depth_prob=0, block=swin.SwinTransformerBlockV2,
+                                   downsample_layer=swin.PatchMergingV2)
+        for block in net.features[7]:
+            block.attn = swin.ShiftedWindowAttentionV2(768, [8, 8], [0, 0], 24)
+        return net
     return getattr(models, name)(weights=None, num_classes=CLASSES)
 
 
@@ -38,10 +54,12 @@ def set_weights(net, size):
             continue
         if name.endswith("running_var"):
             value.uniform_(0.5, 1.5)
-        elif name.endswith("layer_scale"):
+        elif name.endswith(("layer_scale", "gamma")):
             value.uniform_(0.1, 0.4)
         elif name.endswith("logit_scale"):
             value.uniform_(0.5, 3)
+        elif name in ("cls_token", "pos_embed", "reg_token"):
+            value.uniform_(-0.5, 0.5).mul_(64).round_().div_(64)  # sums of two are exact in half precision
         elif value.dim() <= 1:
             value.uniform_(-0.2, 0.2)
             if name.endswith("weight"):
@@ -169,13 +187,60 @@ def split_attention(state, names):
     return result
 
 
+def named_as_published(state, network, names):
+    """DINOv2 and CLIP, whose networks here have timm's names."""
+    rules = {
+        "huggingface": [("reg_token", "embeddings.register_tokens"), ("cls_token", "embeddings.cls_token"),
+                        ("pos_embed", "embeddings.position_embeddings"),
+                        (r"patch_embed\.proj", "embeddings.patch_embeddings.projection"),
+                        (r"blocks\.(\d+)\.attn\.qkv", r"encoder.layer.\1.attention.attention.QKV"),
+                        (r"blocks\.(\d+)\.attn\.proj", r"encoder.layer.\1.attention.output.dense"),
+                        (r"blocks\.(\d+)\.ls(\d)\.gamma", r"encoder.layer.\1.layer_scale\2.lambda1"),
+                        (r"blocks\.(\d+)\.", r"encoder.layer.\1."), ("norm", "layernorm")],
+        "authors": [("reg_token", "register_tokens")],
+        "timm": [],
+    }[names]
+    if network.startswith("clip") and names == "huggingface":
+        rules = [("cls_token", "embeddings.class_embedding"), ("pos_embed", "embeddings.position_embedding.weight"),
+                 (r"patch_embed\.proj", "embeddings.patch_embedding"), ("norm_pre", "pre_layrnorm"),
+                 (r"blocks\.(\d+)\.attn\.qkv", r"encoder.layers.\1.self_attn.QKV"),
+                 (r"blocks\.(\d+)\.attn\.proj", r"encoder.layers.\1.self_attn.out_proj"),
+                 (r"blocks\.(\d+)\.norm", r"encoder.layers.\1.layer_norm"),
+                 (r"blocks\.(\d+)\.", r"encoder.layers.\1."), ("norm", "post_layernorm")]
+    if network == "dinov2_reg" and names == "timm":  # the class token's position is part of it
+        state = {**state, "cls_token": state["cls_token"] + state["pos_embed"][:, :1],
+                 "pos_embed": state["pos_embed"][:, 1:]}
+    head = {"huggingface": "classifier", "authors": "linear_head", "timm": "head"}[names]
+    model = {"authors": "backbone.", "timm": "",
+             "huggingface": {"dinov2": "dinov2.", "dinov2_reg": "dinov2_with_registers."}.get(network, "vision_model.")}
+    result = {}
+    for name, value in state.items():
+        if name.startswith("head."):
+            result[head + name[4:]] = value
+        else:
+            result[model[names] + replaced(name, rules)] = value
+    if names == "huggingface" and network.startswith("clip"):
+        result["vision_model.embeddings.class_embedding"] = state["cls_token"].flatten()
+        result["vision_model.embeddings.position_embedding.weight"] = state["pos_embed"][0]
+        result["vision_model.embeddings.position_ids"] = torch.arange(state["pos_embed"].shape[1])[None]
+        return split_attention(result, ["q_proj", "k_proj", "v_proj"])
+    if names != "timm":
+        result[model[names] + ("embeddings." if names == "huggingface" else "") + "mask_token"] = torch.zeros(1, 192)
+    return split_attention(result, ["query", "key", "value"])
+
+
 def renamed(state, network, names):
     if names == "torchvision":
         return state
+    if network in VITS:
+        return named_as_published(state, network, names)
     if network.startswith(("mobilenet", "efficientnet")):
         return mobile_to_timm(state, network)
     timm = {timm_name(network, name): value for name, value in state.items()
-            if not name.endswith("relative_position_index")}
+            if not name.endswith(("relative_position_index", "relative_coords_table"))}
+    if network == "convnextv2_tiny":
+        timm = {name: value[None, None, None] if "grn" in name and names == "huggingface" else value
+                for name, value in state.items()}
     if names == "timm":
         if network.startswith("convnext"):
             timm = {name: value.flatten() if name.endswith("gamma") else value for name, value in timm.items()}
@@ -213,6 +278,7 @@ def renamed(state, network, names):
                      (r"stages\.(\d)\.blocks\.(\d+)\.conv_dw", r"convnext.encoder.stages.\1.layers.\2.dwconv"),
                      (r"stages\.(\d)\.blocks\.(\d+)\.norm", r"convnext.encoder.stages.\1.layers.\2.layernorm"),
                      (r"stages\.(\d)\.blocks\.(\d+)\.mlp\.fc", r"convnext.encoder.stages.\1.layers.\2.pwconv"),
+                     (r"stages\.(\d)\.blocks\.(\d+)\.mlp\.grn", r"convnext.encoder.stages.\1.layers.\2.grn"),
                      (r"stages\.(\d)\.blocks\.(\d+)\.gamma", r"convnext.encoder.stages.\1.layers.\2.layer_scale_parameter"),
                      (r"head\.norm", "convnext.layernorm"), (r"head\.fc", "classifier")],
         "swin": [(r"patch_embed\.proj", "swin.embeddings.patch_embeddings.projection"),
@@ -227,8 +293,14 @@ def renamed(state, network, names):
                  (r"layers\.1\.downsample", "swin.encoder.layers.0.downsample"),
                  (r"layers\.2\.downsample", "swin.encoder.layers.1.downsample"),
                  (r"layers\.3\.downsample", "swin.encoder.layers.2.downsample"), (r"head\.fc", "classifier")],
-    }[family]
-    return split_attention({replaced(name, rules): value for name, value in timm.items()}, ["query", "key", "value"])
+    }[family.removesuffix("v2")]
+    if network.endswith(("v2_t", "v2_tiny")):  # the second versions have prefixes of their own
+        rules = [(pattern, re.sub(r"^(convnext|swin)\.", r"\1v2.", to)) for pattern, to in rules]
+    result = split_attention({replaced(name, rules): value for name, value in timm.items()}, ["query", "key", "value"])
+    if network == "swin_v2_t":
+        result = {name.replace("self.cpb_mlp", "self.continuous_position_bias_mlp"): value
+                  for name, value in result.items() if not name.endswith("self.key.bias")}
+    return result
 
 
 def computed(network, size, gradients):
@@ -237,6 +309,12 @@ def computed(network, size, gradients):
     net = build(network, size).eval()
     with torch.no_grad():
         set_weights(net, size)
+    if network == "vit_ti_16_resized":  # the file has the positions of 4 x 4 patches, which timm interpolates so
+        net.stored = torch.rand(1, 17, 192).half().float()
+        grid = net.stored[:, 1:].view(1, 4, 4, 192).permute(0, 3, 1, 2)
+        grid = nn.functional.interpolate(grid, (size // 16, size // 16), mode="bicubic", antialias=True)
+        positions = torch.cat([net.stored[:, :1], grid.flatten(2).transpose(1, 2)], 1)
+        net.encoder.pos_embedding.data.copy_(positions)
     x = torch.randn(2, 3, size, size)
     with torch.set_grad_enabled(gradients):
         logits = net(x)
@@ -257,8 +335,11 @@ def computed(network, size, gradients):
 
 
 def write_row(folder, row, net):
+    state = net.state_dict()
+    if hasattr(net, "stored"):
+        state["encoder.pos_embedding"] = net.stored
     state = {row["prefix"] + name: value.half().contiguous() if value.is_floating_point() else value
-             for name, value in renamed(net.state_dict(), row["network"], row["names"]).items()}
+             for name, value in renamed(state, row["network"], row["names"]).items()}
     state = {row["wrapper"]: state, "epoch": 3} if row["wrapper"] else state
     torch.save(state, os.path.join(folder, f"{row['network']}_{row['names']}.pt"))
 

@@ -1,4 +1,5 @@
 // Networks other than residual ones give torchvision's logits and gradients, whatever library's names their file has.
+// DINOv2, CLIP and ConvNeXt v2, which torchvision lacks, are in published_networks.py.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -36,6 +37,8 @@ const std::vector<FamilyRow>& family_rows() {
       {"vit_ti_16", "torchvision", true},
       {"vit_ti_16", "timm", false, "module.model."},
       {"vit_ti_16", "huggingface"},
+      {"vit_ti_16_resized", "timm", false, "", "", "vit_ti_16", 96},
+      {"vit_ti_16_resized", "huggingface", false, "", "", "vit_ti_16", 96},
       {"convnext_tiny", "torchvision", true},
       {"convnext_tiny", "timm", false, "model."},
       {"convnext_tiny", "huggingface"},
@@ -46,6 +49,16 @@ const std::vector<FamilyRow>& family_rows() {
       {"swin_t", "authors"},
       {"swin_v2_t", "torchvision", true},
       {"swin_v2_t", "timm"},
+      {"swin_v2_t", "huggingface"},
+      {"swin_v2_t_window16"},
+      {"dinov2", "huggingface", false, "", "", "vit_ti_14_ls_both", 56},
+      {"dinov2", "authors", false, "", "", "vit_ti_14_ls_both", 56},
+      {"dinov2_reg", "huggingface", false, "", "", "vit_ti_14_ls_reg_both", 56},
+      {"dinov2_reg", "timm", false, "model.", "", "vit_ti_14_ls_reg_both", 56},
+      {"clip", "timm", false, "", "", "vit_ti_16_clip"},
+      {"clip_raw", "huggingface", false, "", "", "vit_ti_16_clip_raw"},
+      {"convnextv2_tiny", "timm"},
+      {"convnextv2_tiny", "huggingface"},
       {"mobilenet_v2"},
       {"mobilenet_v2", "timm"},
       {"mobilenet_v3_small"},
@@ -91,6 +104,7 @@ TEST(Families, LogitsAndGradientsMatchTorchvision) {
     SCOPED_TRACE(row.name());
     ImportOptions options;
     options.size = options.resize = row.size;
+    if (row.name() == "clip_timm") options.architecture = row.architecture;  // tensors do not tell the activation
     SourceModel source = import_source(folder / (row.name() + ".pt"), options);
     EXPECT_EQ(source.info().architecture, row.architecture.empty() ? row.network : row.architecture);
     const std::string file = folder / (row.network + ".safetensors");
@@ -139,7 +153,7 @@ TEST(Dialects, TranslateToTimm) {
 
 TEST(VitNames, RoundTrip) {
   for (const std::string name : {"vit_s_16", "vit_l_14_ls_reg", "vit_b_32_clip", "vit_b_16_mean", "vit_s_8_gap",
-                                 "vit_b_16_prenorm", "vit_b_14_ls_both"})
+                                 "vit_b_16_prenorm", "vit_b_14_ls_both", "vit_b_32_clip_raw"})
     EXPECT_EQ(vit_name(vit_plan(name).value()), name);
   EXPECT_FALSE(vit_plan("vit_b_17"));
   EXPECT_FALSE(vit_plan("vit_x_16"));

@@ -3,6 +3,8 @@
 #include <ATen/Context.h>
 #include <torch/version.h>
 
+#include <cmath>
+
 #include "tributary/base/error.h"
 
 #if defined(TRIBUTARY_CUDA) && TORCH_VERSION_MAJOR >= 2
@@ -180,6 +182,23 @@ CudaGraph& CudaGraph::operator=(CudaGraph&&) noexcept = default;
 
 bool CudaGraph::captured() const {
   return graph_ != nullptr;
+}
+
+Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value) {
+#if TORCH_VERSION_MAJOR >= 2
+  return at::scaled_dot_product_attention(query, key, value);
+#else
+  const double scale = 1 / std::sqrt(static_cast<double>(query.size(-1)));
+  return (query * scale).matmul(key.transpose(-2, -1)).softmax(-1).matmul(value);
+#endif
+}
+
+void scale_all(std::vector<Tensor>& tensors, const Tensor& factor) {
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
+  at::_foreach_mul_(tensors, factor);
+#else
+  for (Tensor& tensor : tensors) tensor.mul_(factor);
+#endif
 }
 
 void sgd_direction(const std::vector<Tensor>& values, std::vector<Tensor>& gradients, std::vector<Tensor>& velocity,

@@ -1,4 +1,4 @@
-// GPU acceleration: mixed precision, streams, CUDA graphs and fused optimiser steps.
+// GPU acceleration: mixed precision, streams, CUDA graphs, fused attention and optimiser steps.
 //
 // All calls that need CUDA or a recent LibTorch are in this file's implementation. On a CPU, everything here is a no-op
 // or falls back to the plain operation.
@@ -96,6 +96,13 @@ class CudaGraph {
   struct Graph;
   std::unique_ptr<Graph> graph_;
 };
+
+// Softmax attention of values over keys, [n, heads, count, channels / heads] each. Uses LibTorch's fused kernel if
+// available.
+Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value);
+
+// Multiplies every tensor by `factor`, float [] on their device, in as few kernels as possible.
+void scale_all(std::vector<Tensor>& tensors, const Tensor& factor);
 
 // Turns gradients into the update direction of torch.optim.SGD, in place: weight decay, momentum, Nesterov.
 void sgd_direction(const std::vector<Tensor>& values, std::vector<Tensor>& gradients, std::vector<Tensor>& velocity,

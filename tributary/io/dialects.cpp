@@ -34,6 +34,7 @@ constexpr std::array kRules = {
     Rule{"encoder.layer.#.", "blocks.#."},
     // DINOv2
     Rule{"register_tokens", "reg_token"},
+    Rule{"linear_head.", "head."},
     // CLIP, Hugging Face
     Rule{"embeddings.class_embedding", "cls_token"},
     Rule{"embeddings.position_embedding.weight", "pos_embed"},
@@ -167,6 +168,8 @@ bool is_clip(const std::vector<std::string>& names) {
 std::vector<TranslatedName> translate_names(const std::vector<std::string>& names) {
   const bool openai = any_starts_with(names, "visual."), vision = any_starts_with(names, "vision_model.");
   const bool clip = is_clip(names);
+  // Hugging Face's classifier takes the mean of the patches without the last LayerNorm.
+  const bool classified = vision && any_starts_with(names, "classifier.");
   const auto has = [&](std::string_view start) {
     return std::any_of(names.begin(), names.end(),
                        [&](const std::string& name) { return without_model_prefix(name).starts_with(start); });
@@ -177,7 +180,8 @@ std::vector<TranslatedName> translate_names(const std::vector<std::string>& name
     std::string_view name = full;
     const auto useless = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
     if (std::any_of(kNoWeights.begin(), kNoWeights.end(), useless) || (openai && !name.starts_with("visual.")) ||
-        name == "visual.proj" || (vision && !name.starts_with("vision_model."))) {
+        name == "visual.proj" || (vision && !name.starts_with("vision_model.") && !name.starts_with("classifier.")) ||
+        (classified && name.starts_with("vision_model.post_layernorm."))) {
       result.push_back({});
       continue;
     }

@@ -101,9 +101,12 @@ void add_swin(std::vector<Entry>& all) {
         const int64_t window = v2 ? (wide ? 16 : 8) : (wide ? 12 : 7);
         const std::string name = fmt::format("swin_{}{}{}", v2 ? "v2_" : "", size.name,
                                              wide ? fmt::format("_window{}", window) : std::string());
-        const int side = static_cast<int>(32 * window);
+        const int side = v2 ? 256 : static_cast<int>(32 * window);
+        // As in its authors' weights, a window is no larger than the map for pictures of that side.
+        std::vector<int64_t> windows;
+        for (int stage = 0; stage < 4; ++stage) windows.push_back(std::min<int64_t>(window, (side / 4) >> stage));
         all.push_back(planned<SwinPlan>(sized(transformer(name, !wide), side, side * 8 / 7), make_swin,
-                                        {size.channels, {2, 2, size.third, 2}, size.heads, window, v2}));
+                                        {size.channels, {2, 2, size.third, 2}, size.heads, windows, v2}));
       }
 }
 

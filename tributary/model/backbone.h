@@ -79,6 +79,7 @@ struct VitPlan {
   bool class_token = true;
   TokenPool::Of pool = TokenPool::Of::kClass;
   bool norm_after_pool = false;  // of the mean, as in MAE; timm's fc_norm
+  bool last_norm = true;         // false: none after the blocks, as in Hugging Face's CLIP with a classifier
   double epsilon = 1e-6;         // of LayerNorm
 };
 // The plan of a name such as "vit_b_16" or "vit_s_14_ls_reg"; nullopt if it is none.
@@ -94,10 +95,10 @@ struct ConvNextPlan {
 Backbone make_convnext(const ConvNextPlan& plan, const Init& init);
 
 struct SwinPlan {
-  int64_t channels;            // of the first stage
-  std::vector<int64_t> depth;  // blocks per stage
-  int64_t heads;               // of the first stage
-  int64_t window;
+  int64_t channels;             // of the first stage
+  std::vector<int64_t> depth;   // blocks per stage
+  int64_t heads;                // of the first stage
+  std::vector<int64_t> window;  // per stage
   bool v2 = false;
 };
 Backbone make_swin(const SwinPlan& plan, const Init& init);

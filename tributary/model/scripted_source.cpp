@@ -128,6 +128,13 @@ void require_values(const torch::jit::Module& module, const std::string& file) {
   for (const auto& buffer : module.named_buffers()) check(buffer.name, buffer.value);
 }
 
+// Pictures come with channels last, and convolutions would convert weights of another layout in every pass.
+void use_channels_last(const torch::jit::Module& module) {
+  for (const auto& parameter : module.named_parameters())
+    if (parameter.value.dim() == 4)
+      parameter.value.set_data(parameter.value.detach().contiguous(at::MemoryFormat::ChannelsLast));
+}
+
 }  // namespace
 
 struct ScriptedSource::Script {
@@ -177,6 +184,7 @@ ScriptedSource::ScriptedSource(const std::string& bytes, const std::string& file
                 printable(first_line(error.what()), 160));
   }
   require_values(script_->module, file);
+  use_channels_last(script_->module);
   const bool methods = script_->module.find_method("features") && script_->module.find_method("classify");
   if (!last_layer.empty())
     script_->last = bypass(layer_at(script_->module, last_layer, file), last_layer, file);

@@ -23,7 +23,7 @@ class SwinBuilder {
         channels *= 2;
       }
       for (int64_t i = 0; i < plan_.depth[stage]; ++i)
-        block({channels, plan_.heads << stage, plan_.window, i % 2 == 1, plan_.v2},
+        block({channels, plan_.heads << stage, plan_.window[stage], i % 2 == 1, plan_.v2},
               fmt::format("features.{}.{}.", 2 * stage + 1, i), fmt::format("layers.{}.blocks.{}.", stage, i));
     }
     norm(channels, "norm");

@@ -1,8 +1,6 @@
 #include "tributary/model/transformer_layers.h"
 
-#include <torch/version.h>
-
-#include <cmath>
+#include "tributary/device/accelerator.h"
 
 namespace tributary {
 namespace {
@@ -90,15 +88,6 @@ void TokenEmbedding::list(Naming naming, TensorList& list) const {
   if (class_token.defined()) list.parameters.push_back({timm ? "cls_token" : "class_token", class_token});
   list.parameters.push_back({timm ? "pos_embed" : "encoder.pos_embedding", position});
   if (registers.defined()) list.parameters.push_back({"reg_token", registers});
-}
-
-Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value) {
-#if TORCH_VERSION_MAJOR >= 2
-  return at::scaled_dot_product_attention(query, key, value);
-#else
-  const double scale = 1 / std::sqrt(static_cast<double>(query.size(-1)));
-  return (query * scale).matmul(key.transpose(-2, -1)).softmax(-1).matmul(value);
-#endif
 }
 
 Attention::Attention(int64_t channels, int64_t heads_count, const Init& init)

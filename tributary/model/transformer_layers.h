@@ -61,10 +61,6 @@ struct TokenEmbedding {
   void list(Naming naming, TensorList& list) const;
 };
 
-// Softmax attention of values over keys: [n, heads, count, channels / heads] each. Uses the fused kernel where LibTorch
-// has one.
-Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value);
-
 // Multi-head self-attention over tokens.
 struct Attention {
   Linear qkv, projection;

@@ -2,8 +2,8 @@
 //
 // Names: vit_SIZE_PATCH with torchvision's structure, and suffixes for what differs, in this order: "clip" (pre-norm
 // and quick GELU) or "prenorm", "ls" (LayerScale), "reg" (four registers), and for features other than the class token
-// "gap" (mean of the patches, no class token), "mean" (normalised mean of the patches) or "both" (class token and
-// mean).
+// "gap" (mean of the patches, no class token), "mean" (normalised mean of the patches), "raw" (mean of the patches
+// without the last LayerNorm) or "both" (class token and mean).
 #include <fmt/format.h>
 
 #include <array>
@@ -48,7 +48,7 @@ class VitBuilder {
     // LayerNorm treats every token by itself, so the class token can be taken before it.
     const bool pool_first = plan_.pool == TokenPool::Of::kClass || plan_.norm_after_pool;
     if (pool_first) net_.then(TokenPool{plan_.pool, tokens.extra()});
-    norm({"encoder.ln", plan_.norm_after_pool ? "fc_norm" : "norm"});
+    if (plan_.last_norm) norm({"encoder.ln", plan_.norm_after_pool ? "fc_norm" : "norm"});
     if (!pool_first) net_.then(TokenPool{plan_.pool, tokens.extra()});
     return {std::move(net_), (plan_.pool == TokenPool::Of::kBoth ? 2 : 1) * channels, {"heads.head", "head"}};
   }
@@ -110,6 +110,7 @@ std::optional<VitPlan> vit_plan(const std::string& name) {
     if (part == "gap") plan.class_token = false;
     if (part == "gap" || part == "mean") plan.pool = TokenPool::Of::kPatches;
     if (part == "mean") plan.norm_after_pool = true;
+    if (part == "raw") std::tie(plan.pool, plan.last_norm) = std::pair(TokenPool::Of::kPatches, false);
     if (part == "both") plan.pool = TokenPool::Of::kBoth;
   }
   if (plan.pre_norm) plan.epsilon = kClipEpsilon;
@@ -126,7 +127,7 @@ std::string vit_name(const VitPlan& plan) {
   if (plan.pre_norm) name += plan.quick_gelu ? "_clip" : "_prenorm";
   if (plan.layer_scale) name += "_ls";
   if (plan.registers > 0) name += "_reg";
-  if (plan.pool == TokenPool::Of::kPatches) name += plan.class_token ? "_mean" : "_gap";
+  if (plan.pool == TokenPool::Of::kPatches) name += !plan.last_norm ? "_raw" : plan.class_token ? "_mean" : "_gap";
   if (plan.pool == TokenPool::Of::kBoth) name += "_both";
   return name;
 }

@@ -93,7 +93,8 @@ std::string transformer_in(const Candidates& all, bool clip) {
     plan.registers = (*registers)[1];
   plan.class_token = shape_in(all, {"cls_token", "class_token"}) != nullptr;
   plan.norm_after_pool = shape_in(all, {"fc_norm.weight"}) != nullptr;
-  if (!plan.class_token || plan.norm_after_pool) plan.pool = TokenPool::Of::kPatches;
+  plan.last_norm = plan.norm_after_pool || shape_in(all, {"norm.weight", "encoder.ln.weight"}) != nullptr;
+  if (!plan.class_token || plan.norm_after_pool || !plan.last_norm) plan.pool = TokenPool::Of::kPatches;
   const std::vector<int64_t>* head = shape_in(all, {"head.weight", "heads.head.weight", "classifier.weight"});
   if (head && head->size() == 2 && (*head)[1] == 2 * plan.channels) plan.pool = TokenPool::Of::kBoth;
   return vit_name(plan);

@@ -49,8 +49,7 @@ namespace {
 // Scales the gradients such that the norm of all of them is at most `largest`. Runs on the device, without waiting.
 void clip(std::vector<Tensor>& slopes, double largest) {
   const Tensor norm = at::stack(at::_foreach_norm(slopes)).norm();
-  const Tensor factor = (largest / (norm + 1e-6)).clamp_max(1);
-  for (Tensor& slope : slopes) slope.mul_(factor);
+  scale_all(slopes, (largest / (norm + 1e-6)).clamp_max(1));
 }
 
 }  // namespace
