@@ -2,8 +2,8 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <sstream>
+#include <unordered_map>
 
 #include "tributary/base/class_names.h"
 #include "tributary/base/error.h"
@@ -30,10 +30,11 @@ struct Merged {
 
 Merged merged(const std::vector<std::string>& all) {
   Merged result;
+  std::unordered_map<std::string_view, int64_t> places;
   for (const std::string& name : all) {
-    const auto found = std::find(result.names.begin(), result.names.end(), name);
-    result.index.push_back(found - result.names.begin());
-    if (found == result.names.end()) result.names.push_back(name);
+    const auto [place, added] = places.try_emplace(name, static_cast<int64_t>(result.names.size()));
+    result.index.push_back(place->second);
+    if (added) result.names.push_back(name);
   }
   return result;
 }
