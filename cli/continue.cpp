@@ -47,6 +47,7 @@ class Continue : public Command {
         input_error("--{} is that of the run {}; leave it out, or use tributary adapt", fixed, from_);
     const std::string model = model_path(from_);
     if (model == from_) input_error("{} is not a run folder; name a run folder", from_);
+    refuse_links_in_run(from_);  // the adapted sources are written there
     setup_.table.read_toml(from_ + "/config.toml");
     setup_.resolve();
     if (options.folder.empty())

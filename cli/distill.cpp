@@ -94,7 +94,10 @@ class Distill : public Command {
     const bool is_run = std::filesystem::is_directory(options_.model);
     model_path(options_.model);  // throws if there is no model
     if (options_.out.empty() && !is_run) input_error("name the model file to write with --out");
-    if (options_.out.empty()) options_.out = options_.model + "/student.safetensors";
+    if (options_.out.empty()) {
+      refuse_links_in_run(options_.model);
+      options_.out = options_.model + "/student.safetensors";
+    }
     if (options_.target.empty() && is_run) {
       options_.target = target_of_run(options_.model);
       data_.follow_run(table_, options_.model);

@@ -152,8 +152,8 @@ class Evaluate : public Command {
     if (result.at("sources").size() > 1) sources.add_row({"together", figure(result.at("accuracy"))});
     Table classes({{"class"}, {"pictures", Align::kRight}, {"right %", Align::kRight}});
     for (size_t k = 0; k < result.at("classes").size(); ++k)
-      classes.add_row({result.at("classes")[k], thousands(result.at("class_pictures")[k].get<int64_t>()),
-                       figure(result.at("class_accuracy")[k])});
+      classes.add_row({result.at("classes").at(k), thousands(result.at("class_pictures").at(k).get<int64_t>()),
+                       figure(result.at("class_accuracy").at(k))});
     print(fmt::format("{}\n{}\nmean confidence {} %, expected calibration error {:.3f}\n", sources.to_text(),
                       classes.to_text(), figure(result.at("mean_confidence")),
                       result.at("calibration_error").get<double>()));

@@ -221,7 +221,7 @@ class Inspect : public Command {
 
   static void show_model(const json& result) {
     const auto classes = result.at("classes").get<std::vector<std::string>>();
-    const json& first = result.at("sources")[0];
+    const json& first = result.at("sources").at(0);
     const int size = first.at("input_size"), resize = first.at("resize");
     print(fmt::format(", {} classes ({}), pictures of {}x{}{}{}\n\n", classes.size(), printable(joined(classes), 60),
                       size, size, resize > size ? fmt::format(" out of {}x{}", resize, resize) : "",

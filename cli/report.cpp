@@ -49,6 +49,7 @@ class Report : public Command {
     common_.prepare();
     options_.threads = static_cast<int>(common_.threads);
     const std::string target = target_of_run(run_);
+    if (out_.empty()) refuse_links_in_run(run_);
     ReportSubject subject{run_};
     std::optional<ImageSet> images;
     const bool shows_pictures = pictures_ && figure_.empty() && model_is_there();

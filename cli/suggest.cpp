@@ -57,7 +57,10 @@ class Suggest : public Command {
     common_.apply(table_);
     if (random_ && !labels_.empty())
       input_error("--labels has no effect with --random: the sample is drawn of all pictures");
-    if (out_.empty()) out_ = run_ + (random_ ? "/audit.csv" : "/labels.csv");
+    if (out_.empty()) {
+      refuse_links_in_run(run_);
+      out_ = run_ + (random_ ? "/audit.csv" : "/labels.csv");
+    }
     const std::string page = std::filesystem::path(out_).replace_extension(".html").string();
     if (page == out_) input_error("--out {}: name a CSV file; the page for labelling is written beside it", out_);
     refuse_to_overwrite();

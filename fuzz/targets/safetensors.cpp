@@ -1,7 +1,10 @@
-// Fuzzes safetensors files (io/safetensors.h) and the model descriptions in their metadata (io/model_info.h).
+// Fuzzes safetensors files (io/safetensors.h), the model descriptions in their metadata (io/model_info.h) and the names
+// of their tensors (io/weight_names.h, io/dialects.h).
 #include "tributary/io/safetensors.h"
 #include "fuzz/input.h"
+#include "tributary/io/dialects.h"
 #include "tributary/io/model_info.h"
+#include "tributary/io/weight_names.h"
 
 using namespace tributary;
 
@@ -14,6 +17,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       covered += entry.data.size();
     }
     fuzz::require(covered <= size, "tensors larger than the file");
+    std::vector<std::string> names;
+    std::vector<ForeignTensor> tensors;
+    for (const TensorEntry& entry : file.entries()) {
+      names.push_back(entry.name);
+      tensors.push_back({entry.name, entry.shape});
+    }
+    fuzz::require(our_names(tensors).size() == names.size(), "another number of names");
+    fuzz::require(translate_names(without_wrapper_prefixes(names)).size() == names.size(), "another number of names");
     for (const auto& [key, value] : file.metadata())
       fuzz::read_or_reject([&, &text = value] { to_json(model_info_from_json(text, "input")); });
   });

@@ -66,6 +66,14 @@ TEST(RankingScores, ClassCorrelation) {
   EXPECT_NEAR(class_correlation(rows({.5, .5, .5, .5}, 2)), 0.707107, 1e-6);
   EXPECT_NEAR(class_correlation(certain(4, 1, 2)), 0.707107, 1e-6);
   EXPECT_NEAR(class_correlation(certain(4, 2, 2)), 1, 1e-12);
+  for (const auto& [pictures, classes] : {std::pair<int64_t, int64_t>{7, 30}, {1500, 1100}, {3, 1500}}) {
+    const Tensor p = test::normals({pictures, classes}, 5).to(torch::kFloat64).softmax(-1);
+    const Tensor c = p.t().matmul(p);
+    const double expected = (c.trace() / c.norm()).item<double>() / std::sqrt(static_cast<double>(classes));
+    EXPECT_NEAR(class_correlation(p), expected, 1e-12) << pictures << " x " << classes;
+  }
+  // Not the 13 GB of a matrix of all pairs of classes.
+  EXPECT_NEAR(class_correlation(certain(4, 4, 40'000)), 0.01, 1e-12);
 }
 
 TEST(RankingScores, Mano) {

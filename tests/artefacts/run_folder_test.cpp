@@ -111,6 +111,24 @@ TEST_F(RunFolderTest, RejectsASummaryOfOtherValues) {
   EXPECT_THROW(folder_.summary(), InputError);
 }
 
+TEST_F(RunFolderTest, RejectsASummaryWithoutTheElementsThatItShows) {
+  const nlohmann::json whole = {{"pictures", 2},   {"rounds", 1},         {"sources", nlohmann::json::array()},
+                                {"seconds", 1},    {"changed_share", .5}, {"accuracy", {{"rounds", {1}}, {"last", 2}}},
+                                {"model", "m.pt"}, {"predictions", "p"},  {"known_by", {{"cup", {"a"}}}}};
+  folder_.start();
+  folder_.add_summary(whole);
+  folder_.finish();
+  EXPECT_EQ(folder_.summary(), whole);
+  nlohmann::json broken = whole;
+  broken["accuracy"]["rounds"] = nlohmann::json::array();
+  folder_.add_summary(broken);
+  EXPECT_THROW(folder_.summary(), InputError);
+  broken = whole;
+  broken["known_by"]["cup"] = {{"a", 1}};
+  folder_.add_summary(broken);
+  EXPECT_THROW(folder_.summary(), InputError);
+}
+
 TEST_F(RunFolderTest, RefusesPipesInTheFolder) {
   folder_.start();
   std::filesystem::remove(folder_.file("metrics.jsonl"));
@@ -125,6 +143,13 @@ TEST_F(RunFolderTest, RefusesLinksInTheFolder) {
     std::filesystem::create_directory_symlink(elsewhere.path(), folder_.file(name));
     EXPECT_THROW(RunFolder(folder_.path(), "seed = 1\n"), InputError) << name;
     EXPECT_THROW(RunFolder(folder_.path(), "seed = 1\n", /*restart=*/true), InputError) << name;
+    std::filesystem::remove(folder_.file(name));
+  }
+  EXPECT_FALSE(RunFolder(folder_.path(), "seed = 1\n").finished());
+  for (const char* name : {"adapted-0.safetensors", "events.out.tfevents.1", "history/run.json", "estimate/a/DONE"}) {
+    std::filesystem::create_directories(std::filesystem::path(folder_.file(name)).parent_path());
+    std::filesystem::create_symlink(elsewhere / "file", folder_.file(name));
+    EXPECT_THROW(RunFolder(folder_.path(), "seed = 1\n"), InputError) << name;
     std::filesystem::remove(folder_.file(name));
   }
   EXPECT_FALSE(RunFolder(folder_.path(), "seed = 1\n").finished());

@@ -84,6 +84,9 @@ class BadInput : public ::testing::TestWithParam<Case> {
     folder_->write("bad-type.toml", "[adapt]\nrounds = \"many\"\n");
     folder_->write("broken.toml", "[adapt\n");
     folder_->write("trust.toml", "[model]\ntrust = true\n");
+    folder_->write("trust-list.toml", "source = [\"good.safetensors:trust=true\"]\n");
+    folder_->write("trust-table.toml", "[[source]]\nfile = \"good.safetensors\"\ntrust = true\n");
+    folder_->write("trust-name.toml", "[[source]]\nfile = \"good.safetensors\"\nname = \"a,trust=true\"\n");
     ASSERT_EQ(::mkfifo((*folder_ / "pipe").c_str(), 0600), 0);
     ASSERT_EQ(::mkfifo((folder_->folder("pipes") + "/a.png").c_str(), 0600), 0);
     folder_->write("unfinished/config.toml", "seed = 0\n");
@@ -350,6 +353,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"BenchSweepOfAnOptionOfBench", "bench digits --sweep threads=1,2", "bench itself gives --threads"},
         Case{"BenchSweepOfAnUnknownOption", "bench digits --sweep nonsense=1,2", "there is no option nonsense"},
         Case{"TrustInAConfig", "adapt --config trust.toml " GOOD " " DIGITS, "model.trust cannot be set in a file"},
+        Case{"TrustOfASource", "adapt --source good.safetensors:trust=true " DIGITS,
+             "trust cannot be set for a source"},
+        Case{"TrustOfASourceInAConfig", "adapt --config trust-list.toml " DIGITS, "trust cannot be set for a source"},
+        Case{"TrustOfATableInAConfig", "adapt --config trust-table.toml " DIGITS, "trust cannot be set for a source"},
+        Case{"TrustInANameInAConfig", "adapt --config trust-name.toml " DIGITS, "trust cannot be set for a source"},
         Case{"TooManyProcesses", "adapt " GOOD " " DIGITS " --processes 1024", "--processes 1024 needs at least"},
         Case{"ModelIsAPipe", "adapt --source pipe " DIGITS, "pipe is a device or a pipe"},
         Case{"ConfigIsAPipe", "adapt --config pipe " GOOD " " DIGITS, "pipe is a device or a pipe"},

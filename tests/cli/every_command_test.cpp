@@ -121,7 +121,7 @@ TEST_F(EveryCommand, ShowsForeignTextWithoutControlCharacters) {
       {"predict", "a.safetensors --data pictures --json", 0},
       {"suggest", "run --count 2 --out few.csv", 0},
       {"continue", std::string("'") + kEscape + "'", 2},
-      {"evaluate", "a.safetensors --data labelled", 2},     // one class folder has another name
+      {"evaluate", "a.safetensors --data labelled", 2},  // one class folder has another name
       {"evaluate", "a.safetensors --data latin1", 2},
       {"inspect", "a.safetensors --tensors", 0},
       {"inspect", "run", 0},
@@ -252,6 +252,71 @@ TEST_F(EveryCommand, TakesNoMemoryForAClaim) {
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << label;
     EXPECT_LT(outcome.peak_bytes - usual, int64_t{64} << 20) << label;
   }
+  EXPECT_EQ(covered, commands());
+}
+
+// A run folder may come from a stranger, as an archive with links to files of the user.
+TEST_F(EveryCommand, FollowsNoLinkInARunFolder) {
+  const std::string adapt =
+      "adapt --source a.safetensors b.safetensors --target numbered --batch 8 --rounds 1 "
+      "--inner-epochs 1 --threads 1 --no-leave-dominated --run ";
+  ASSERT_EQ(test::run_forked_program(*folder_, adapt + "linked").code, 0);
+  folder_->write("list.txt", "numbered/0/a.png 0\nnumbered/1/a.png 1\n");
+  // Every way of a command to write into the folder of a run, by default; none where there is none.
+  const std::vector<std::pair<std::string, std::string>> uses = {
+      {"adapt", adapt + "RUN"},
+      {"adapt", adapt + "RUN --restart"},
+      {"suggest", "suggest RUN --count 2"},
+      {"suggest", "suggest RUN --count 2 --random"},
+      {"continue", "continue RUN --run linked-on --restart"},
+      {"report", "report RUN"},
+      {"report", "report RUN --figure tsne"},
+      {"distill", "distill RUN --architecture lenet --epochs 1 --batch 8"},
+      {"predict", "predict RUN --data numbered"},
+      {"evaluate", "evaluate RUN --data list.txt"},
+      {"inspect", "inspect RUN"},
+      {"export", "export RUN --card linked.json"},
+      {"train", ""},
+      {"data", ""},
+      {"bench", ""},
+      {"demo", ""}};  // of no run
+  const auto copy_of_run = [] {
+    remove_folder(*folder_ / "copy");
+    fs::copy(*folder_ / "linked", *folder_ / "copy", fs::copy_options::recursive);
+  };
+  const auto contents = [] {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : fs::recursive_directory_iterator(*folder_ / "copy"))
+      if (entry.is_regular_file()) all[fs::relative(entry.path(), *folder_ / "copy")] = test::file_text(entry.path());
+    return all;
+  };
+  std::set<std::string> covered;
+  int links = 0;
+  for (const auto& [command, use] : uses) {
+    covered.insert(command);
+    if (use.empty()) continue;
+    std::string arguments = use;
+    arguments.replace(arguments.find("RUN"), 3, "copy");
+    copy_of_run();
+    const auto before = contents();
+    const test::Outcome usual = test::run_forked_program(*folder_, arguments);
+    EXPECT_EQ(usual.code, 0) << arguments << usual.err;
+    for (const auto& [file, text] : contents()) {
+      if (before.contains(file) && before.at(file) == text) continue;
+      // Another file of the user in the place of what the command writes.
+      copy_of_run();
+      const std::string owned = folder_->write("owned", before.contains(file) ? before.at(file) : "picture,label\n");
+      const std::string content = test::file_text(owned);
+      fs::remove(*folder_ / ("copy/" + file));
+      fs::create_symlink(owned, *folder_ / ("copy/" + file));
+      const test::Outcome outcome = test::run_forked_program(*folder_, arguments);
+      EXPECT_EQ(test::file_text(owned), content) << arguments << " follows " << file;
+      EXPECT_EQ(outcome.code, 2) << arguments << " with " << file << "\n" << outcome.err;
+      EXPECT_THAT(outcome.err, HasSubstr(file + " is a link")) << arguments;
+      ++links;
+    }
+  }
+  EXPECT_GE(links, 13);
   EXPECT_EQ(covered, commands());
 }
 

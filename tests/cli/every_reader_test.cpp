@@ -30,7 +30,7 @@ using ::testing::HasSubstr;
 struct Claim {
   std::string reader;     // a file of fuzz/targets/
   std::string ending;     // of the file's name
-  std::string content;    // small
+  std::string content;    // small; of model_info, what it changes in a good description
   std::string arguments;  // with FILE
   std::string expected;   // part of the refusal
 };
@@ -69,6 +69,14 @@ std::string corpus(const std::string& file) {
   return test::file_text(std::string(TRIBUTARY_SOURCE_DIR) + "/fuzz/corpus/" + file);
 }
 
+// A safetensors file with an empty tensor of each name.
+std::string named_tensors(const std::vector<std::string>& names) {
+  nlohmann::json header;
+  for (const std::string& name : names) header[name] = {{"dtype", "F32"}, {"shape", {0}}, {"data_offsets", {0, 0}}};
+  const std::string text = header.dump();
+  return little_endian(text.size(), 8) + text;
+}
+
 std::vector<Claim> claims() {
   const std::string predict = "predict good.safetensors --data FILE", picture = predict + " --max-megapixels 65";
   const std::string model = "adapt --source FILE --target pictures";
@@ -88,6 +96,12 @@ std::vector<Claim> claims() {
                               std::string("\x80\x02}X\x0d\0\0\0little_endian\x88s.", 24) +
                               std::string("\x80\x02X\xff\xff\xff\x7f", 7);
   const std::string two_gigabytes = little_endian(0x7fffffff, 4);
+  // 262 GB of weights, and a name that fills the terminal.
+  const std::string outputs =
+      nlohmann::json{{"feature_width", 65536}, {"outputs", std::vector<int>(1'000'000, 0)}}.dump();
+  const std::string architecture = nlohmann::json{{"architecture", std::string(5'000'000, 'x')}}.dump();
+  std::string prefixes;
+  for (int i = 0; i < 1'000'000; ++i) prefixes += "module.";
   return {
       {"benchmark", ".toml", "[benchmark]\nname = \"x\"\n" + nested, "bench FILE", "nested"},
       {"bmp", ".bmp", with_bytes(bmp, 18, side + side), picture, "truncated BMP"},
@@ -100,11 +114,17 @@ std::vector<Claim> claims() {
        "adapt --source good.safetensors --target pictures --run labelled --labels FILE", "no seed of an audit sample"},
       {"list", ".txt", "pictures/a.png 2147483647\n", "evaluate good.safetensors --data FILE", "label 1000000 or more"},
       {"mat", ".mat", mat + little_endian(9, 4) + two_gigabytes, predict, "ends within the array"},
-      {"model_info", ".safetensors", "", model, "not 4096x4096"},  // changes the good model
+      {"model_info", ".safetensors", R"({"input_size": 4096, "resize": 4096})", model, "not 4096x4096"},
+      {"model_info", ".safetensors", outputs, model, "classifier.weight_v has another shape"},
+      {"model_info", ".safetensors", architecture, model, "there is no architecture 'xxx"},
       {"pickle", ".pt", pickled, model, "damaged pickle"},
       {"png", ".png", png_of_size(8000), picture, "PNG"},
       {"pytorch", ".pt", corpus("pytorch/state-dict-legacy.pt").substr(0, 400), model, "damaged pickle"},
       {"safetensors", ".safetensors", little_endian(uint64_t{1} << 60, 8) + "{}", model, "header length"},
+      {"safetensors", ".safetensors", named_tensors({prefixes + "x"}), model, "match no known architecture"},
+      {"safetensors", ".safetensors",
+       named_tensors({"layers.0.downsample.a", "layers.99999999999999999999.downsample.a"}), model,
+       "match no known architecture"},
       {"tar", ".tar", tar_header("a.png", int64_t{1} << 32, TarWritten::kRegular) + test::tar_end(), predict,
        "needs 4,294,967,296 bytes"},
       {"tiff", ".tif", with_bytes(with_bytes(tiff, 18, side), 30, side), picture, "TIFF"},
@@ -139,7 +159,7 @@ TEST(EveryReader, TakesNoMemoryForAClaimAndNamesTheFileSafely) {
       const SafetensorsFile file = SafetensorsFile::read(folder / "good.safetensors");
       auto metadata = file.metadata();
       nlohmann::json description = nlohmann::json::parse(metadata.at("model"));
-      description["input_size"] = description["resize"] = 4096;
+      description.merge_patch(nlohmann::json::parse(claim.content));
       metadata["model"] = description.dump();
       write_safetensors(folder / name, file.entries(), metadata);
     } else {
@@ -152,6 +172,7 @@ TEST(EveryReader, TakesNoMemoryForAClaimAndNamesTheFileSafely) {
     EXPECT_EQ(outcome.code, 2) << label;
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << label;
     EXPECT_TRUE(test::is_safe_text(outcome.err)) << label;
+    EXPECT_LT(outcome.err.size(), 20'000u) << label;
     EXPECT_THAT(outcome.err, HasSubstr(claim.reader + claim.ending)) << label;
     EXPECT_THAT(outcome.err, HasSubstr(claim.expected)) << label;
     constexpr int64_t kAllowed = int64_t{128} << 20;  // 8000 x 8000 pixels take 192 MB

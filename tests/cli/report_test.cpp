@@ -81,6 +81,16 @@ TEST_F(ReportJourney, RunWritesAReportAndLabelsGiveAnother) {
   EXPECT_THAT(test::file_text(folder_ / "run/tsne.png"), HasSubstr("PNG"));
 }
 
+TEST_F(ReportJourney, AKilledRunWithACutLastLineHasAReport) {
+  ASSERT_EQ(run(adapt() + "--no-report").code, 0);
+  const std::string metrics = test::file_text(folder_ / "run/metrics.jsonl");
+  folder_.write("run/metrics.jsonl", metrics.substr(0, metrics.size() - 20));
+  for (const char* last : {"run/DONE", "run/summary.json"}) std::filesystem::remove(folder_ / last);
+  const test::Outcome cut = run("report run --embedded-rounds 0");
+  EXPECT_EQ(cut.code, 0) << cut.err;
+  EXPECT_EQ(data_of(test::file_text(folder_ / "run/report.html")).at("finished"), false);
+}
+
 TEST_F(ReportJourney, LabelsOfAShuffledCopyAreMatched) {
   // The target is a flat folder. Its labels come as class folders of renamed copies, and as a list in reverse order.
   ASSERT_EQ(run("data make digits png --pictures 40 --test-pictures 1 --format png").code, 0);

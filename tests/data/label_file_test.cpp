@@ -89,5 +89,24 @@ TEST(LabelFile, RefusesWhatItCannotMatch) {
               HasSubstr("few.csv:3: photos/a.jpg is lorry here and car in line 2"));
 }
 
+TEST(LabelFile, TakesLittleMemoryForCellsAndRows) {
+  EXPECT_THAT(complaint("picture,label" + std::string(100'000, ',') + "\n"), HasSubstr("more than 1000 columns"));
+  EXPECT_THAT(complaint("picture,label\n" + std::string(100'000, ',') + "\n"), HasSubstr("1001 cells in 2 columns"));
+  std::string many = "picture,label\n";
+  for (int i = 0; i < 5'000'001; ++i) many += ",\n";
+  EXPECT_THAT(complaint(many), HasSubstr("more than 5000000 rows"));
+}
+
+TEST(LabelFile, FindsClassesWhoseNamesACsvFileCannotShow) {
+  const std::vector<LabelRow> rows = read(label_file_text({{"photos/a.jpg", "car\x1b[2J", {}, 2}}));
+  EXPECT_THAT(match_rows(rows, "few.csv", kNames, {"lorry", "car\x1b[2J"}).label, ElementsAre(1));
+  try {
+    match_rows(rows, "few.csv", kNames, {"car\x1b[2J", "car\x02[2J"});
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("several classes of the models look like car?[2J"));
+  }
+}
+
 }  // namespace
 }  // namespace tributary

@@ -82,5 +82,13 @@ TEST(ClassList, RefusesUnknownAndRepeatedNames) {
               HasSubstr("has 2 class names but x.pth has 3 classes"));
 }
 
+TEST(ClassList, ReadsManyNamesInLinearTime) {
+  const test::TempDir folder;
+  std::string lines;
+  for (int i = 0; i < 300'000; ++i) lines += "a class of this list " + std::to_string(i) + "\n";
+  folder.write("list", lines);
+  EXPECT_EQ(read_class_list(folder / "list").names.size(), 300'000u);  // hours, if each is compared with all others
+}
+
 }  // namespace
 }  // namespace tributary

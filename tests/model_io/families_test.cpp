@@ -10,6 +10,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/io/dialects.h"
+#include "tributary/io/weight_names.h"
 #include "tributary/model/layered_source.h"
 #include "tributary/model_io/export.h"
 #include "tributary/model_io/fit_tensor.h"
@@ -140,6 +141,11 @@ TEST(Dialects, TranslateToTimm) {
       translate_names({"layers.0.downsample.norm.weight", "layers.1.downsample.norm.bias"});
   EXPECT_EQ(swin[0].name, "layers.1.downsample.norm.weight");
   EXPECT_EQ(swin[1].name, "layers.2.downsample.norm.bias");
+  const std::vector<TranslatedName> large = translate_names(
+      {"layers.0.downsample.a", "layers.2147483647.downsample.a", "layers.99999999999999999999.downsample.a"});
+  EXPECT_EQ(large[0].name, "layers.1.downsample.a");
+  EXPECT_EQ(large[1].name, "layers.2147483647.downsample.a");
+  EXPECT_EQ(large[2].name, "layers.99999999999999999999.downsample.a");
   const std::vector<TranslatedName> clip =
       translate_names({"visual.conv1.weight", "visual.transformer.resblocks.0.attn.in_proj_bias", "visual.proj",
                        "transformer.resblocks.0.attn.in_proj_bias", "visual.ln_post.weight"});
@@ -149,6 +155,14 @@ TEST(Dialects, TranslateToTimm) {
   EXPECT_EQ(clip[3].name, "");
   EXPECT_EQ(clip[4].name, "norm.weight");
   EXPECT_EQ(translate_names({"vision_model.encoder.layers.1.self_attn.k_proj.bias"})[0].part, 1);
+}
+
+TEST(TensorNames, LoseManyPrefixesInLinearTime) {
+  std::string prefixes;
+  for (int i = 0; i < 1'000'000; ++i) prefixes += i % 2 == 0 ? "module." : "_orig_mod.";
+  EXPECT_EQ(without_wrapper_prefixes({prefixes + "a", prefixes + "b"}), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(without_wrapper_prefixes({"module.model.a", "module.b"}), (std::vector<std::string>{"model.a", "b"}));
+  EXPECT_EQ(without_wrapper_prefixes({"model.", "model.a"}), (std::vector<std::string>{"", "a"}));
 }
 
 TEST(VitNames, RoundTrip) {
@@ -209,6 +223,13 @@ TEST(Families, TimmConfigGivesThePreprocessing) {
   config(R"({"pretrained_cfg": {"mean": [0.5]}})");
   EXPECT_THROW(load_source(folder / "model.pt"), InputError);
   config(R"({"pretrained_cfg": {"crop_pct": -1}})");
+  EXPECT_THROW(load_source(folder / "model.pt"), InputError);
+  // A model file, as a run ends with, allows no side above 4096.
+  config(R"({"pretrained_cfg": {"input_size": [3, 64, 64], "crop_pct": 0.12}})");
+  EXPECT_EQ(load_source(folder / "model.pt").info().preprocessing.resize, 533);
+  config(R"({"pretrained_cfg": {"input_size": [3, 1024, 1024], "crop_pct": 0.12}})");
+  EXPECT_THROW(load_source(folder / "model.pt"), InputError);
+  config("{\"pretrained_cfg\": {}, \"a\": [" + std::string(1 << 20, ' ') + "]}");
   EXPECT_THROW(load_source(folder / "model.pt"), InputError);
   config(R"({"pretrained_cfg": {"input_size": [3, 32.5, 32.5]}})");
   EXPECT_THROW(load_source(folder / "model.pt"), InputError);

@@ -47,9 +47,15 @@ Tensor neighbourhood_sample(int64_t pictures, int64_t most) {
 }
 
 double class_correlation(const Tensor& probabilities) {
+  constexpr int64_t kBlock = 1024;
   const Tensor p = exact(probabilities);
-  const Tensor c = p.t().matmul(p) / static_cast<double>(p.size(0));
-  return c.trace().item<double>() / (std::sqrt(static_cast<double>(p.size(1))) * c.norm().item<double>());
+  const Tensor smaller = p.size(1) <= p.size(0) ? p : p.t();  // P^T P and P P^T have one norm
+  double squares = 0;
+  for (int64_t begin = 0; begin < smaller.size(1); begin += kBlock) {
+    const int64_t count = std::min(kBlock, smaller.size(1) - begin);
+    squares += smaller.t().matmul(smaller.narrow(1, begin, count)).square().sum().item<double>();
+  }
+  return p.square().sum().item<double>() / std::sqrt(static_cast<double>(p.size(1)) * squares);
 }
 
 double mano_score(const Tensor& logits, ManoNorm norm) {

@@ -63,6 +63,7 @@ void RunFolder::examine() {
   }
   if (!fs::is_directory(path_, error)) input_error("{} is a file; choose a folder for the run with --run", path_);
   for (const char* own : kOwnNames) refuse_link(file(own));
+  if (fs::exists(file("config.toml"), error)) refuse_links_in_run(path_);
   // A run writes config.toml before all other files, so a folder that another process fills between these lines has
   // one.
   const bool empty = is_empty_folder(path_);
@@ -127,12 +128,19 @@ void RunFolder::finish() {
 
 nlohmann::json RunFolder::summary() const {
   try {
-    nlohmann::json summary = nlohmann::json::parse(read_text(file("summary.json")));
+    nlohmann::json summary = nlohmann::json::parse(read_text(file("summary.json"), kMostJson));
     if (finished_) run_summary_text(summary);  // checks every value that is shown
     return summary;
   } catch (const nlohmann::json::exception&) {
     input_error("{} is damaged; remove {} and run again", file("summary.json"), path_);
   }
+}
+
+void refuse_links_in_run(const std::string& path) {
+  std::error_code error;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
+    refuse_link(it->path().string());
+  for (const char* folder : {"history", "checkpoint", "estimate"}) refuse_links_below(path + "/" + folder);
 }
 
 std::vector<std::string> run_differences(const std::string& path, const Configuration& config) {

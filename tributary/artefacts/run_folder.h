@@ -55,6 +55,8 @@ class RunFolder {
   void require_there() const;
   // The summary of a finished run.
   nlohmann::json summary() const;
+  // No summary.json and no history/run.json of ours is larger, of 100,000 classes and as many skipped pictures.
+  static constexpr int64_t kMostJson = int64_t{64} << 20;
 
  private:
   void examine();
@@ -65,6 +67,10 @@ class RunFolder {
   std::unique_ptr<FolderLock> lock_;
   std::ofstream metrics_;
 };
+
+// Throws an InputError if an entry of the run folder, or of a subfolder that a run writes, is a link, a device or a
+// pipe. Commands that write into the folder of a run, which may come from a stranger, call it first.
+void refuse_links_in_run(const std::string& path);
 
 // How the options of the run in a folder differ from `config`, one text per option; empty for the same run, and where
 // there is none.

@@ -44,7 +44,7 @@ std::string lone_classes(const json& summary) {
     if (parts.size() == kMost)
       ++more;
     else
-      parts.push_back(fmt::format("{} (only {} knows it)", name, sources[0].get<std::string>()));
+      parts.push_back(fmt::format("{} (only {} knows it)", name, sources.at(0).get<std::string>()));
   }
   if (more > 0) parts.push_back(fmt::format("{} more classes", more));
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -100,7 +100,7 @@ std::string run_summary_text(const json& summary) {
   if (summary.contains("accuracy")) {
     const json& accuracy = summary.at("accuracy");
     const auto last = fmt::format("{:.1f} % in the last round", accuracy.at("last").get<double>());
-    line("accuracy", fmt::format("{:.1f} → {}", accuracy.at("rounds")[0].get<double>(),
+    line("accuracy", fmt::format("{:.1f} → {}", accuracy.at("rounds").at(0).get<double>(),
                                  kept == done ? last
                                               : fmt::format("{:.1f} % in round {}, which was kept; {}",
                                                             accuracy_after(accuracy), kept, last)));
@@ -127,7 +127,8 @@ std::string run_summary_text(const json& summary) {
   line("model", summary.at("model").get<std::string>());
   line("predictions", summary.at("predictions").get<std::string>());
   if (summary.contains("accuracy")) {
-    const double fall = summary.at("accuracy").at("rounds")[0].get<double>() - accuracy_after(summary.at("accuracy"));
+    const double fall =
+        summary.at("accuracy").at("rounds").at(0).get<double>() - accuracy_after(summary.at("accuracy"));
     if (fall >= kSmallestFall) {
       text += "\n";
       line("WARNING",

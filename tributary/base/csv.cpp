@@ -30,19 +30,21 @@ std::string without_formula_mark(std::string cell) {
 
 std::vector<std::string> take_csv_row(std::string_view& text) {
   std::vector<std::string> fields(1);
-  bool quoted = false;
+  bool quoted = false, full = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (quoted && c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
-      fields.back() += text[++i];
+      ++i;
+      if (!full) fields.back() += c;
     } else if (c == '"') {
       quoted = !quoted;
     } else if (!quoted && c == ',') {
-      fields.emplace_back();
+      full = full || fields.size() > kMostCells;
+      if (!full) fields.emplace_back();
     } else if (!quoted && c == '\n') {
       text.remove_prefix(i + 1);
       return fields;
-    } else {
+    } else if (!full) {
       fields.back() += c;
     }
   }

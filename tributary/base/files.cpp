@@ -98,7 +98,7 @@ void write_directly(const std::string& path, std::span<const std::span<const uin
 }
 
 template <typename Bytes>
-Bytes read_whole(const std::string& path) {
+Bytes read_whole(const std::string& path, int64_t most_bytes = INT64_MAX) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // does not wait for a FIFO's writer
   if (!file.is_open() && errno == ENOENT) missing_file_error("{}: no such file; check the path", path);
   if (!file.is_open()) input_error("cannot read {}: {}; check the path and its permissions", path, reason(errno));
@@ -106,6 +106,9 @@ Bytes read_whole(const std::string& path) {
   if (::fstat(file.get(), &about) != 0) input_error("cannot read {}: {}; check the path", path, reason(errno));
   if (S_ISDIR(about.st_mode)) input_error("{} is a folder, not a file; name a file in it", path);
   if (!S_ISREG(about.st_mode)) input_error("{} is a device or a pipe; name a regular file", path);
+
+  if (about.st_size > most_bytes)
+    input_error("{} has {} bytes, and at most {} are allowed; check the file", path, about.st_size, most_bytes);
 
   // One byte more than the file's size, so that read() reports the end of the file without growing the buffer.
   Bytes bytes(static_cast<size_t>(about.st_size) + 1, {});
@@ -130,6 +133,10 @@ std::vector<uint8_t> read_file(const std::string& path) {
 
 std::string read_text(const std::string& path) {
   return read_whole<std::string>(path);
+}
+
+std::string read_text(const std::string& path, int64_t most_bytes) {
+  return read_whole<std::string>(path, most_bytes);
 }
 
 std::ifstream open_regular(const std::string& path) {
@@ -235,6 +242,12 @@ void refuse_link(const std::string& path) {
     input_error("{} is a link, and a run writes and deletes files in its own folder only; remove the link", path);
   if (fs::exists(path, error) && !fs::is_regular_file(path, error) && !fs::is_directory(path, error))
     input_error("{} is a device or a pipe; remove it", path);
+}
+
+void refuse_links_below(const std::string& folder) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    refuse_link(it->path().string());
 }
 
 void remove_own_files(const std::string& folder, const std::function<bool(const std::string&)>& is_own) {

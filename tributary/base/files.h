@@ -17,6 +17,8 @@ namespace tributary {
 // Only regular files: a FIFO or a device in the place of a file is an error, never a wait.
 std::vector<uint8_t> read_file(const std::string& path);
 std::string read_text(const std::string& path);
+// Throws an InputError if the file is larger than that: parsed JSON takes some twenty times the memory of its text.
+std::string read_text(const std::string& path, int64_t most_bytes);
 
 // Opens a file for reading in parts. The stream has failed if the path does not name a regular file that can be read.
 std::ifstream open_regular(const std::string& path);
@@ -75,6 +77,8 @@ void remove_folder(const std::string& path);
 // Throws an InputError if `path` is a symbolic link, a device or a pipe. Runs write and delete files in their own
 // folders only, and wait for nobody.
 void refuse_link(const std::string& path);
+// The same for everything in a folder and its subfolders, none of whose links it follows. A missing folder is fine.
+void refuse_links_below(const std::string& folder);
 
 // Removes the files of a folder whose names `is_own` accepts, and then the folder if it is empty. Never follows a link.
 void remove_own_files(const std::string& folder, const std::function<bool(const std::string&)>& is_own);

@@ -36,7 +36,8 @@ void print(std::string_view lines) {
 }
 
 void print_message(std::string_view line) {
-  write_text(STDERR_FILENO, safe_line(line) + '\n');
+  constexpr int64_t kMostColumns = 16'000;  // two of the longest paths, and a sentence
+  write_text(STDERR_FILENO, printable(line, kMostColumns) + '\n');
 }
 
 int output_error() {

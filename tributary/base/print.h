@@ -11,7 +11,8 @@ namespace tributary {
 // Writes lines to standard output. Their control characters, but for line feeds and tabs, become "?".
 void print(std::string_view lines);
 
-// Writes one line to standard error. `line` has no line feed at its end; within it, one is a control character.
+// Writes one line to standard error. `line` has no line feed at its end; within it, one is a control character. A
+// longer line than any message of ours, of a file's text, is cut.
 void print_message(std::string_view line);
 
 // The errno of the first write to standard output that failed, or 0. A closed pipe (`| head`) does not count.

@@ -131,6 +131,7 @@ std::string CheckpointFolder::interrupted_message() const {
 FileCheckpoints::FileCheckpoints(const std::string& file, const Configuration& config, const CheckpointOptions& options)
     : path_(file + ".checkpoint"), folder_(path_, options) {
   refuse_link(path_);
+  refuse_links_below(path_);
   lock_ = std::make_unique<FolderLock>(path_);
   remove_leftovers(fs::absolute(file).parent_path().string());
   folder_.clean();

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kRandom = "random ", kSuggested = "suggested";
 constexpr int64_t kNotThere = -1, kTwice = -2;
+constexpr size_t kMostRows = 5'000'000;  // a row of three bytes takes a hundred in memory
 
 // Where the columns are.
 struct Columns {
@@ -25,6 +26,7 @@ struct Columns {
 };
 
 Columns columns_of(const std::vector<std::string>& titles, const std::string& path) {
+  if (titles.size() > kMostCells) input_error("{} has more than {} columns; remove columns", path, kMostCells);
   const auto find = [&](std::string_view title) -> std::optional<size_t> {
     const auto found = std::find(titles.begin(), titles.end(), title);
     if (found == titles.end()) return std::nullopt;
@@ -98,6 +100,7 @@ std::vector<LabelRow> read_label_file(const std::string& path) {
                   columns.count);
     LabelRow row{without_formula_mark(cells[columns.picture]), without_formula_mark(cells[columns.label]), {}, line};
     if (columns.drawn && *columns.drawn < cells.size()) row.random_seed = seed_of(cells[*columns.drawn], path, line);
+    if (rows.size() == kMostRows) input_error("{} has more than {} rows; split the file", path, kMostRows);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -116,12 +119,13 @@ std::string label_file_text(const std::vector<LabelRow>& rows) {
 
 MatchedRows match_rows(const std::vector<LabelRow>& rows, const std::string& path,
                        const std::vector<std::string>& names, const std::vector<std::string>& classes) {
-  std::vector<std::string> cells, files;
+  std::vector<std::string> cells, files, labels;
   for (const std::string& name : names) {
     cells.push_back(csv_text(name));
     files.push_back(file_name(cells.back()));
   }
-  const auto by_name = positions(cells), by_file = positions(files), by_class = positions(classes);
+  for (const std::string& name : classes) labels.push_back(csv_text(name));  // as a CSV file can show it
+  const auto by_name = positions(cells), by_file = positions(files), by_class = positions(labels);
   std::unordered_map<int64_t, size_t> first;  // row of each picture
   MatchedRows matched;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -133,6 +137,9 @@ MatchedRows match_rows(const std::vector<LabelRow>& rows, const std::string& pat
       input_error("{}:{}: {} {}; name pictures as predictions.csv does", path, row.line, printable(row.picture, 200),
                   picture == kNotThere ? "is not among the target pictures" : "names several target pictures");
     const int64_t label = found(by_class, row.label);
+    if (label == kTwice)
+      input_error("{}:{}: several classes of the models look like {} in a CSV file; rename them with --classes", path,
+                  row.line, printable(row.label, 100));
     if (label < 0)
       input_error("{}:{}: {} is not a class of the models; {}", path, row.line, printable(row.label, 100),
                   advice_for(row.label, classes));

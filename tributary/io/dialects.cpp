@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -152,7 +154,10 @@ void renumber_downsampling(std::vector<TranslatedName>& names) {
     const size_t dot = known.name.find('.', 7);
     if (dot == std::string::npos || known.name.compare(dot, 12, ".downsample.") != 0) continue;
     if (!apply({kDownsample.from, "x."}, known.name)) continue;
-    known.name = "layers." + std::to_string(std::stoi(known.name.substr(7, dot - 7)) + 1) + known.name.substr(dot);
+    int stage = 0;
+    const auto read = std::from_chars(known.name.data() + 7, known.name.data() + dot, stage);
+    if (read.ec != std::errc() || stage == std::numeric_limits<int>::max()) continue;
+    known.name = "layers." + std::to_string(stage + 1) + known.name.substr(dot);
   }
 }
 

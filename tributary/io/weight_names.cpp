@@ -91,15 +91,18 @@ std::vector<std::string> without(const std::vector<std::string>& names, std::str
 }  // namespace
 
 std::vector<std::string> without_wrapper_prefixes(std::vector<std::string> names) {
+  size_t skipped = 0;  // letters that all names have in common, so that a name of many prefixes is copied once
   for (bool changed = true; changed && !names.empty();) {
     changed = false;
     for (const std::string_view prefix : kWrapperPrefixes) {
-      if (!std::all_of(names.begin(), names.end(), [&](const auto& name) { return name.starts_with(prefix); }))
+      if (!std::all_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return name.compare(skipped, prefix.size(), prefix) == 0; }))
         continue;
-      names = without(names, prefix);
+      skipped += prefix.size();
       changed = true;
     }
   }
+  for (std::string& name : names) name.erase(0, skipped);
   return names;
 }
 

@@ -246,12 +246,12 @@ const Entry& entry(const std::string& name) {
   for (const Entry& known : entries())
     if (known.fixed.name == name) return known;
   if (const Entry* rare = rare_vit(name)) return *rare;
+  const std::string shown = printable(name), letters = letters_of(name);
   for (const std::string& known : architecture_names())
-    if (letters_of(known) == letters_of(name))
-      input_error("there is no architecture '{}'; did you mean {}?", name, known);
+    if (letters_of(known) == letters) input_error("there is no architecture '{}'; did you mean {}?", shown, known);
   if (const std::string near = mistyped(name); !near.empty())
-    input_error("there is no architecture '{}'; did you mean {}?", name, near);
-  input_error("there is no architecture '{}'; choose one of: {}", name, fmt::join(architecture_names(), ", "));
+    input_error("there is no architecture '{}'; did you mean {}?", shown, near);
+  input_error("there is no architecture '{}'; choose one of: {}", shown, fmt::join(architecture_names(), ", "));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <sstream>
+#include <string_view>
 #include <unordered_map>
 
 #include "tributary/base/class_names.h"
@@ -30,11 +31,11 @@ struct Merged {
 
 Merged merged(const std::vector<std::string>& all) {
   Merged result;
-  std::unordered_map<std::string, int64_t> index_of;
+  std::unordered_map<std::string_view, int64_t> places;
   for (const std::string& name : all) {
-    const auto [entry, is_new] = index_of.try_emplace(name, static_cast<int64_t>(result.names.size()));
-    result.index.push_back(entry->second);
-    if (is_new) result.names.push_back(name);
+    const auto [place, added] = places.try_emplace(name, static_cast<int64_t>(result.names.size()));
+    result.index.push_back(place->second);
+    if (added) result.names.push_back(name);
   }
   return result;
 }

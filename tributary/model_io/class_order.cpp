@@ -1,6 +1,8 @@
 #include "tributary/model_io/class_order.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 
 #include "tributary/base/class_names.h"
 #include "tributary/base/error.h"
@@ -10,7 +12,8 @@ namespace tributary {
 namespace {
 
 bool have_none_in_common(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  return std::none_of(a.begin(), a.end(), [&](const auto& name) { return std::count(b.begin(), b.end(), name) > 0; });
+  const std::unordered_set<std::string_view> known(b.begin(), b.end());
+  return std::none_of(a.begin(), a.end(), [&](const std::string& name) { return known.contains(name); });
 }
 
 [[noreturn]] void refuse(const ModelInfo& other, const std::string& other_file, const ModelInfo& first,

@@ -90,13 +90,19 @@ SourceModel assemble(const SafetensorsFile& file, const ModelInfo& info, const s
   } catch (const InputError& error) {
     input_error("{}: {}", file.name(), error.what());
   }
+  const auto require = [&](bool same, const std::string& tensor) {
+    if (!same)
+      input_error("{}: tensor {} has another shape or dtype than {} with {} classes needs; the file is damaged",
+                  file.name(), prefix + tensor, info.architecture, info.output_count());
+  };
+  // The description may claim 10^6 outputs of 65,536 features: compare it with the file before memory is allocated.
+  const std::string head = info.classifier == ClassifierKind::kLinear ? "classifier.weight" : "classifier.weight_v";
+  require(file.at(prefix + head).shape == std::vector<int64_t>{info.output_count(), info.feature_width}, head);
   SourceModel source(info, Init());
   NamedTensors state = source.state();
   for (NamedTensor& tensor : state) {
     const Tensor value = read_tensor(file, prefix + tensor.name);
-    if (value.sizes() != tensor.value.sizes() || value.scalar_type() != tensor.value.scalar_type())
-      input_error("{}: tensor {} has another shape or dtype than {} with {} classes needs; the file is damaged",
-                  file.name(), prefix + tensor.name, info.architecture, info.output_count());
+    require(value.sizes() == tensor.value.sizes() && value.scalar_type() == tensor.value.scalar_type(), tensor.name);
     tensor.value = value;
   }
   source.restore(state);
@@ -199,14 +205,23 @@ bool is_ours(const SafetensorsFile& file) {
   return file.metadata().count("kind") > 0;
 }
 
+namespace {
+
+// Weights of another program. A run ends with a model file that describes them: throws now what reading it would throw.
+SourceModel imported_source(const std::string& path, const ImportOptions& options, bool script) {
+  SourceModel source = script ? import_script(path, options) : import_source(path, options);
+  model_info_from_json(to_json(source.info()), path);
+  return source;
+}
+
+}  // namespace
+
 SourceModel load_source(const std::string& path, const ImportOptions& options, bool* imported) {
   if (imported != nullptr) *imported = true;
-  if (is_triplet(path)) return import_source(path, options);
-  const FileFormat format = format_of(path);
-  if (format == FileFormat::kTorchScript) return import_script(path, options);
-  if (format != FileFormat::kSafetensors) return import_source(path, options);
+  const FileFormat format = is_triplet(path) ? FileFormat::kPytorchZip : format_of(path);
+  if (format != FileFormat::kSafetensors) return imported_source(path, options, format == FileFormat::kTorchScript);
   const SafetensorsFile file = SafetensorsFile::read(path);
-  if (!is_ours(file)) return import_source(path, options);
+  if (!is_ours(file)) return imported_source(path, options, false);
   const std::string kind = kind_of(file);
   if (kind != "source")
     input_error("{} is a {}, not a single source; it can be evaluated but not adapted again", path, kind);

@@ -77,6 +77,9 @@ SourceSpec parse_source(const std::string& text, const ImportOptions& common) {
   } catch (const InputError& bad) {
     input_error("{}: {}", text, bad.what());
   }
+  // Sources may stand in a TOML file, which must not be able to run code.
+  if (spec.options.trust && !common.trust)
+    input_error("{}: trust cannot be set for a source; remove it, and give the flag --trust if you mean it", text);
   return spec;
 }
 

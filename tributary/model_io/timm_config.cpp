@@ -22,7 +22,8 @@ std::string config_of(const std::string& path) {
 json timm_config(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return nullptr;
-  const json whole = json::parse(read_text(file), nullptr, /*allow_exceptions=*/false);
+  constexpr int64_t kMostBytes = 1 << 20;
+  const json whole = json::parse(read_text(file, kMostBytes), nullptr, /*allow_exceptions=*/false);
   const bool timm = whole.is_object() && whole.contains("pretrained_cfg") && whole.at("pretrained_cfg").is_object();
   return timm ? whole : json(nullptr);
 }
@@ -49,6 +50,7 @@ void apply(const json& whole, ImportOptions& options) {
   if (!(crop > 0.1 && crop <= 1)) throw std::runtime_error("a crop_pct outside 0.1 to 1");
   if (options.resize == 0 && options.size > 0)
     options.resize = static_cast<int64_t>(std::floor(static_cast<double>(options.size) / crop));
+  if (options.resize > kLargestSide) throw std::runtime_error("a crop_pct that is too small for its size");
   if (options.interpolation == InterpolationChoice::kAuto)
     options.interpolation = config.value("interpolation", std::string("bicubic")) == "bicubic"
                                 ? InterpolationChoice::kBicubic

@@ -29,7 +29,10 @@ class Collected {
     entries_.push_back(
         {name, dtype, stored.sizes().vec(), {static_cast<const uint8_t*>(stored.data_ptr()), stored.nbytes()}});
   }
-  void add_classes(const std::string& name, const Tensor& value) { add(name, value, torch::kInt16, DType::I16); }
+  void add_classes(const std::string& name, const Tensor& value) {
+    const bool fits = value.numel() == 0 || value.max().item<int64_t>() <= INT16_MAX;
+    add(name, value, fits ? torch::kInt16 : torch::kInt32, fits ? DType::I16 : DType::I32);
+  }
   void add_features(const std::string& name, const Tensor& value) { add(name, value, torch::kFloat16, DType::F16); }
   void write(const std::string& path) const { write_safetensors(path, entries_); }
 
@@ -196,7 +199,7 @@ History read_history(const std::string& run) {
   History history;
   const std::string common = run + "/history/run.json";
   try {
-    const nlohmann::json object = nlohmann::json::parse(read_text(common));
+    const nlohmann::json object = nlohmann::json::parse(read_text(common, RunFolder::kMostJson));
     history.classes = object.at("classes").get<std::vector<std::string>>();
     history.sources = object.at("sources").get<std::vector<std::string>>();
     history.device = object.at("device");

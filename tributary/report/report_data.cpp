@@ -162,7 +162,8 @@ nlohmann::json collected(const ReportSubject& subject, const ReportOptions& opti
   const toml::table config = parse_toml(read_text(config_path), config_path);
   const bool finished = std::filesystem::exists(subject.run + "/summary.json");
   const nlohmann::json summary =
-      finished ? nlohmann::json::parse(read_text(subject.run + "/summary.json")) : nlohmann::json::object();
+      finished ? nlohmann::json::parse(read_text(subject.run + "/summary.json", RunFolder::kMostJson))
+               : nlohmann::json::object();
   ReportParts parts{history, truth_of(subject, history)};
   if (summary.contains("kept"))
     for (const RoundHistory& round : history.rounds)
