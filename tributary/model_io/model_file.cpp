@@ -1,6 +1,7 @@
 #include "tributary/model_io/model_file.h"
 
 #include <deque>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
@@ -202,6 +203,10 @@ bool is_ours(const SafetensorsFile& file) {
 SourceModel load_source(const std::string& path, const ImportOptions& options, bool* imported) {
   if (imported != nullptr) *imported = true;
   if (is_triplet(path)) return import_source(path, options);
+  std::error_code error;
+  if (std::filesystem::exists(path + "/config.toml", error))
+    input_error("{0} is the folder of a run, not a single source; adapt its result further with tributary continue {0}",
+                path);
   const FileFormat format = format_of(path);
   if (format == FileFormat::kTorchScript) return import_script(path, options);
   if (format != FileFormat::kSafetensors) return import_source(path, options);
@@ -209,7 +214,8 @@ SourceModel load_source(const std::string& path, const ImportOptions& options, b
   if (!is_ours(file)) return import_source(path, options);
   const std::string kind = kind_of(file);
   if (kind != "source")
-    input_error("{} is a {}, not a single source; it can be evaluated but not adapted again", path, kind);
+    input_error("{} is a {}, not a single source; adapt it further with tributary continue, or distil it into one",
+                path, kind);
   if (imported != nullptr) *imported = false;
   return assemble_source(file, options.trust);
 }
