@@ -62,8 +62,7 @@ class Adapt : public Command {
       return;
     }
     print(run_summary_text(summary));
-    if (setup_.options.outputs.page)
-      print(fmt::format("report       {}/report.html\n", safe_line(setup_.options.folder)));
+    print_report_line(setup_.options);
   }
 
   AdaptationSetup setup_;

@@ -13,6 +13,10 @@
 #include "tributary/model_io/import_weights.h"
 #include "tributary/run/command_options.h"
 
+namespace tributary {
+struct AdaptationRunOptions;
+}
+
 namespace tributary::cli {
 
 // The options of one action of a command with several actions.
@@ -61,6 +65,9 @@ void report_skipped(const std::string& command, const std::vector<SkippedPicture
 // Loads the models that a command names (run/models.h) and prints what load_sources() notes on standard error.
 Ensemble load_named_models(const std::string& command, const std::vector<std::string>& models, const std::string& rule,
                            const ImportOptions& options);
+
+// Prints where the report of an adaptation is, if it has one.
+void print_report_line(const AdaptationRunOptions& options);
 
 // Whether standard error is a terminal.
 bool is_terminal();

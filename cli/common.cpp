@@ -7,6 +7,7 @@
 #include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/data/image/decode.h"
+#include "tributary/run/adaptation_run.h"
 #include "tributary/run/models.h"
 
 namespace tributary::cli {
@@ -43,6 +44,11 @@ Ensemble load_named_models(const std::string& command, const std::vector<std::st
   Ensemble ensemble = load_models(models, rule, options, &notices);
   for (const std::string& notice : notices) print_message(fmt::format("tributary {}: {}", command, notice));
   return ensemble;
+}
+
+void print_report_line(const AdaptationRunOptions& options) {
+  if (!options.outputs.page || !options.outputs.history) return;
+  print(fmt::format("report       {}/report.html\n", safe_line(options.folder)));
 }
 
 bool is_terminal() {

@@ -8,6 +8,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/json_text.h"
+#include "tributary/base/option_values.h"
 #include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/model_io/model_file.h"
@@ -45,11 +46,15 @@ class Continue : public Command {
     for (const char* fixed : {"config", "source", "target"})
       if (setup_.table.given(fixed))
         input_error("--{} is that of the run {}; leave it out, or use tributary adapt", fixed, from_);
+    refuse_import_options();
     const std::string model = model_path(from_);
     if (model == from_) input_error("{} is not a run folder; name a run folder", from_);
     refuse_links_in_run(from_);  // the adapted sources are written there
     setup_.table.read_toml(from_ + "/config.toml");
     setup_.resolve();
+    const bool trust = options.import.trust;  // all other options describe the weights that the run started from
+    options.import = ImportOptions();
+    options.import.trust = trust;
     if (options.folder.empty())
       options.folder = std::filesystem::path(from_ + "/").parent_path().string() + "-continued";
     setup_.session.begin();
@@ -61,10 +66,25 @@ class Continue : public Command {
     if (result->already_finished)
       print_message(
           fmt::format("tributary continue: {} is already finished; run it again with --restart", options.folder));
-    print(setup_.common.json ? json_text(result->summary, 2) + "\n" : run_summary_text(result->summary));
+    if (setup_.common.json) {
+      print(json_text(result->summary, 2) + "\n");
+      return;
+    }
+    print(run_summary_text(result->summary));
+    print_report_line(options);
   }
 
  private:
+  void refuse_import_options() const {
+    OptionTable table;
+    ImportOptions import;
+    tributary::declare(table, import);
+    for (const Option& option : table.options())
+      if (option.key != "trust" && setup_.table.given(option.key))
+        input_error("{} describes weights of other programs, but the models of {} hold their own; leave it out",
+                    flag_of_key(option.key), from_);
+  }
+
   // The adapted sources of the run, each in a file of its own in its folder.
   std::vector<std::string> adapted_sources(const std::string& model) const {
     Ensemble ensemble = load_ensemble(model, setup_.options.import);

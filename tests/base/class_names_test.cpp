@@ -14,6 +14,13 @@ TEST(ClassNames, CaseCountsOnlyWhereNamesDifferInNothingElse) {
   EXPECT_EQ(class_indices({"mug", "cup"}, {"mug"}), (Indices{0, -1}));
 }
 
+TEST(ClassNames, LinesOfOtherEditorsAreRead) {
+  EXPECT_EQ(class_lines("\xef\xbb\xbf"
+                        "dog\r\n\r\n tabby cat\t\nowl"),
+            (std::vector<std::string>{"dog", "", "tabby cat", "owl"}));
+  EXPECT_TRUE(class_lines("").empty());
+}
+
 TEST(ClassNames, NumbersFromZeroAreNoNames) {
   EXPECT_TRUE(are_numbered({"0", "1", "2"}));
   EXPECT_FALSE(are_numbered({"1", "2"}));

@@ -118,6 +118,28 @@ TEST_F(LabelsJourney, ContinuesWithSourcesOfOtherClasses) {
   EXPECT_EQ(summary.at("known_by").at("nine"), json({"street"}));
 }
 
+TEST_F(LabelsJourney, ContinuesARunOfImportedWeights) {
+  // Options that describe the weights belong to the first run: the adapted models hold them.
+  for (const std::string name : {"signs", "street"})
+    succeed("export " + name + ".safetensors --state-dict " + name + ".pth");
+  prepared_->write("digits.txt", "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+  succeed(
+      "adapt --source signs.pth street.pth --classes digits.txt --size 32 --mean 0.5,0.5,0.5 --target photos --run "
+      "runs/imported --rounds 1 --inner-epochs 1 --weight-steps 20 --batch 16 --threads 1 --no-leave-dominated "
+      "--no-report");
+  succeed("suggest runs/imported --count 4 --threads 1");
+  fill("runs/imported/labels.csv");
+  const std::string further = "continue runs/imported --labels runs/imported/labels.csv --threads 1";
+  EXPECT_THAT(run(further + " --size 32").err, HasSubstr("--size describes weights of other programs"));
+  const Outcome continued = succeed(further);
+  EXPECT_THAT(continued.out, HasSubstr("\nreport       runs/imported-continued/report.html\n"));
+  const json before = json::parse(succeed("inspect runs/imported --json").out);
+  const json after = json::parse(succeed("inspect runs/imported-continued --json").out);
+  EXPECT_EQ(after.at("classes"), before.at("classes"));
+  EXPECT_EQ(after.at("sources")[0].at("mean"), before.at("sources")[0].at("mean"));
+  EXPECT_EQ(after.at("sources")[0].at("mean")[0], 0.5);
+}
+
 TEST_F(LabelsJourney, RefusesInOneSentence) {
   const std::string adapt =
       "adapt --source signs.safetensors street.safetensors --target photos --run runs/refused --labels ";

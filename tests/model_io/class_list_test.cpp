@@ -80,6 +80,14 @@ TEST(ClassList, RefusesUnknownAndRepeatedNames) {
   folder.write("list", "car\nlorry = truck\n");
   EXPECT_THAT(message_of<InputError>([&] { name_outputs(folder / "list", 3, "x.pth", info); }),
               HasSubstr("has 2 class names but x.pth has 3 classes"));
+  folder.write("list", "car,lorry,bus\n");
+  EXPECT_THAT(message_of<InputError>([&] { name_outputs(folder / "list", 3, "x.pth", info); }),
+              HasSubstr("has 1 class name but x.pth has 3 classes; write one name per line"));
+  folder.write("list",
+               "\xef\xbb\xbf"
+               "car\r\nlorry\r\nbus\r\n");
+  name_outputs(folder / "list", 3, "x.pth", info);
+  EXPECT_THAT(info.classes, ElementsAre("car", "lorry", "bus"));
 }
 
 TEST(ClassList, ReadsManyNamesInLinearTime) {

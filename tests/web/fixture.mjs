@@ -48,6 +48,17 @@ function heldOut() {
   return data;
 }
 
+/** The last two rounds were rejected, so the result is that of round 1. */
+function keptEarlier() {
+  const data = runData({pictures: 200, rounds: 3, sources: ['postal', 'signs'], points: 0, gallery: 0, seed: 7});
+  data.kept = {round: 1, reason: 'round 3 was rejected: one class gained half of the pictures'};
+  [0.5, 0.75, 0.6, 0.25].forEach((accuracy, index) => {
+    data.rounds[index].accuracy.mixture = accuracy;
+    data.rounds[index].weights = index < 2 ? [3, 1] : [0, 1];
+  });
+  return data;
+}
+
 /** Every text that comes from a file or a user is hostile. */
 function hostile() {
   const data = runData({
@@ -181,6 +192,7 @@ export const FIXTURES = {
   large: () => runData({pictures: 25000, rounds: 20, points: 5000, maps: 5, full: true, gallery: 60}),
   other: otherMethod,
   heldOut,
+  keptEarlier,
   hostile,
   unfinished,
   bare,

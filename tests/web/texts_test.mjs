@@ -31,6 +31,12 @@ readerTests('texts', ({look, write, visit}) => {
       assert.match(text, /1 model adapted to 200 unlabelled pictures/);
       assert.equal(await page.locator('.eyebrow').textContent(), 'Source-ens');
     });
+    await look('keptEarlier', async (page) => {
+      const text = await page.locator('#summary').textContent();
+      assert.match(text, /This is the result of round 1 because round 3 was rejected: one class gained half/);
+      assert.match(text, /Accuracy50\.0\s% → 75\.0\s%/);
+      assert.match(text, /Largest weight: postal75\s% → 75\s%/);
+    });
     await look('other', async (page) => {
       const text = await page.locator('main').textContent();
       for (const sentence of [

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <sstream>
+#include <string_view>
 
 namespace tributary {
 namespace {
@@ -31,6 +33,17 @@ std::vector<int64_t> class_indices(const std::vector<std::string>& names, const 
     result.push_back(found == indices.end() ? -1 : found->second);
   }
   return result;
+}
+
+std::vector<std::string> class_lines(const std::string& text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf", kBlank = " \t\r";
+  std::istringstream stream(text.starts_with(kMark) ? text.substr(kMark.size()) : text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) {
+    const size_t first = line.find_first_not_of(kBlank);
+    lines.push_back(first == std::string::npos ? "" : line.substr(first, line.find_last_not_of(kBlank) - first + 1));
+  }
+  return lines;
 }
 
 bool are_numbered(const std::vector<std::string>& names) {

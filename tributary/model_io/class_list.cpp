@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <sstream>
 #include <string_view>
 #include <unordered_map>
 
@@ -48,11 +47,9 @@ void require_two(const Merged& result, const std::string& path, const std::strin
 
 ClassList read_class_list(const std::string& path) {
   ClassList list;
-  std::istringstream lines(read_text(path));
   int64_t number = 0;
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : class_lines(read_text(path))) {
     ++number;
-    line.erase(line.find_last_not_of(" \t\r") + 1);
     if (line.empty()) continue;
     const size_t equals = line.find(kRename);
     list.only_renames = list.only_renames && equals != std::string::npos;
@@ -77,8 +74,8 @@ void name_outputs(const std::string& path, int64_t count, const std::string& fil
   }
   const ClassList list = read_class_list(path);
   if (static_cast<int64_t>(list.names.size()) != count)
-    input_error("{} has {} class names but {} has {} classes; write one name per line, in the order of the outputs",
-                path, list.names.size(), file, count);
+    input_error("{} has {} class name{} but {} has {} classes; write one name per line, in the order of the outputs",
+                path, list.names.size(), list.names.size() == 1 ? "" : "s", file, count);
   Merged result = merged(list.new_names);
   require_two(result, path, file);
   if (result.names.size() < list.names.size()) info.outputs = std::move(result.index);

@@ -170,11 +170,8 @@ bool may_be_missing(const std::string& name) {
 
 std::vector<std::string> read_class_names(const std::string& path) {
   std::vector<std::string> names;
-  std::istringstream lines(read_text(path));
-  for (std::string line; std::getline(lines, line);) {
-    line.erase(line.find_last_not_of(" \t\r") + 1);
-    if (!line.empty()) names.push_back(line);
-  }
+  for (std::string& line : class_lines(read_text(path)))
+    if (!line.empty()) names.push_back(std::move(line));
   const std::set<std::string> different(names.begin(), names.end());
   if (different.size() != names.size()) input_error("{} has duplicate class names", path);
   require_utf8(names, path);

@@ -1,6 +1,7 @@
 #include "tributary/model_io/model_file.h"
 
 #include <deque>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/error.h"
@@ -218,13 +219,18 @@ SourceModel imported_source(const std::string& path, const ImportOptions& option
 
 SourceModel load_source(const std::string& path, const ImportOptions& options, bool* imported) {
   if (imported != nullptr) *imported = true;
+  std::error_code error;
+  if (std::filesystem::exists(path + "/config.toml", error))
+    input_error("{0} is the folder of a run, not a single source; adapt its result further with tributary continue {0}",
+                path);
   const FileFormat format = is_triplet(path) ? FileFormat::kPytorchZip : format_of(path);
   if (format != FileFormat::kSafetensors) return imported_source(path, options, format == FileFormat::kTorchScript);
   const SafetensorsFile file = SafetensorsFile::read(path);
   if (!is_ours(file)) return imported_source(path, options, false);
   const std::string kind = kind_of(file);
   if (kind != "source")
-    input_error("{} is a {}, not a single source; it can be evaluated but not adapted again", path, kind);
+    input_error("{} is a {}, not a single source; adapt it further with tributary continue, or distil it into one",
+                path, kind);
   if (imported != nullptr) *imported = false;
   return assemble_source(file, options.trust);
 }

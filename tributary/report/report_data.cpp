@@ -208,8 +208,7 @@ nlohmann::json collected(const ReportSubject& subject, const ReportOptions& opti
   add_skipped(data["notes"], summary);
   add_lone_classes(data["notes"], history);
   if (parts.result->round != history.rounds.back().round)
-    data["notes"].push_back(fmt::format("Predictions are those of round {}, which was kept: {}", parts.result->round,
-                                        summary.at("kept").at("reason").get<std::string>()));
+    data["kept"] = {{"round", parts.result->round}, {"reason", summary.at("kept").at("reason")}};
   if (summary.contains("collapse"))
     for (const nlohmann::json& sign : summary.at("collapse").at("signs"))
       data["notes"].push_back(fmt::format("This adaptation may have made things worse: {}", sign.get<std::string>()));

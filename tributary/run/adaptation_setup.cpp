@@ -16,7 +16,9 @@ AdaptationSetup::AdaptationSetup() {
       .text("", "target", &options.target,
             "unlabelled pictures: a folder, a list file, tar shards, NAME-images.idx or digits in a .mat file")
       .metavar("DATA");
-  table.text("", "run", &options.folder, "folder of the run; by default runs/DOMAIN, named after the target")
+  table
+      .text("", "run", &options.folder,
+            "folder of the run; by default runs/DOMAIN, named after the target, or RUN-continued of tributary continue")
       .metavar("FOLDER")
       .transient();
   table
@@ -49,6 +51,10 @@ void AdaptationSetup::resolve() {
   if (!options.labels.empty()) choice.require_labels();
   if (!options.labels.empty() && !options.oracle_labels.empty())
     input_error("--labels and --oracle-labels exclude each other: the oracle knows every label");
+  if (options.outputs.live && !options.outputs.page)
+    input_error("--live writes the report that --no-report leaves out; leave one of the two out");
+  if (!options.outputs.history && (options.outputs.live || table.given("report") == "true"))
+    input_error("a report needs the history of its rounds; leave out --no-history");
 }
 
 AdaptationRun AdaptationSetup::prepare(RunListener& listener) {

@@ -27,6 +27,8 @@
  * @property {Embedding | null} [embedding]
  * @property {Gallery | null} [gallery]
  * @property {string[]} [notes]
+ * @property {{round: number, reason: string} | null} [kept]  an earlier round than the last one, whose model and
+ *     predictions are the result
  * @property {Verdict | null} [verdict]
  * @property {Estimate | null} [estimate]
  * @property {Confidence | null} [confidence]

@@ -33,6 +33,7 @@ export function runHeader(run) {
     streams(run),
     verdictPanel(run),
     shown.length > 0 && element('dl', {class: 'facts'}, ...shown.map(factTile)),
+    keptSentence(run),
     truthSentence(run),
   );
 }
@@ -77,12 +78,21 @@ export function weightShares(weights) {
 }
 
 /**
- * The weights of the last round that has some.
+ * The rounds up to the one whose model and predictions are the result.
+ * @param {Run} run
+ */
+function resultRounds({rounds, kept}) {
+  return kept ? rounds.filter(({round}) => round <= kept.round) : rounds;
+}
+
+/**
+ * The weights of the result: those of the last round that has some.
  * @param {Run} run
  */
 export function lastWeights(run) {
-  for (let i = run.rounds.length - 1; i >= 0; --i) {
-    const weights = run.rounds[i].weights;
+  const rounds = resultRounds(run);
+  for (let i = rounds.length - 1; i >= 0; --i) {
+    const weights = rounds[i].weights;
     if (weights) return weights;
   }
   return null;
@@ -93,14 +103,12 @@ export function lastWeights(run) {
  * @returns {Fact | null}
  */
 function accuracyFact(run) {
-  const values = known(run.rounds.map((round) => round.accuracy?.mixture));
-  const held = known(run.rounds.map((round) => round.test_accuracy));
+  const rounds = resultRounds(run);
+  const values = known(rounds.map((round) => round.accuracy?.mixture));
+  const held = known(rounds.map((round) => round.test_accuracy));
+  const meaning = run.kept?.round === 0 ? 'Of the unadapted models.' : 'Before and after the adaptation.';
   if (values.length === 0 && held.length > 0)
-    return {
-      label: 'Accuracy on held-out pictures',
-      value: firstAndLast(held, percent),
-      sentence: 'Before and after the adaptation.',
-    };
+    return {label: 'Accuracy on held-out pictures', value: firstAndLast(held, percent), sentence: meaning};
   if (values.length === 0) return null;
   const sentences = [];
   const sources = run.rounds[0]?.accuracy?.sources;
@@ -112,7 +120,7 @@ function accuracyFact(run) {
   return {
     label: 'Accuracy',
     value: firstAndLast(values, percent),
-    sentence: sentences.join(' ') || 'Before and after the adaptation.',
+    sentence: sentences.join(' ') || meaning,
   };
 }
 
@@ -207,7 +215,7 @@ function confidenceFact(run) {
       value: [percent(run.confidence.mean / 100)],
       sentence: 'Of the predicted class, calibrated: the share that is probably right.',
     };
-  const values = known(run.rounds.map((round) => round.mean_confidence));
+  const values = known(resultRounds(run).map((round) => round.mean_confidence));
   if (values.length === 0) return null;
   return {
     label: 'Mean confidence',
@@ -223,6 +231,13 @@ function confidenceFact(run) {
 function firstAndLast(values, format) {
   const [first, last] = [format(values[0]), format(values[values.length - 1])];
   return values.length > 1 ? [first, last] : [first];
+}
+
+/** @param {Run} run */
+function keptSentence({kept}) {
+  if (!kept) return null;
+  const before = kept.round === 0 ? ', before any training,' : '';
+  return element('p', {class: 'truth kept'}, `This is the result of round ${kept.round}${before} because ${kept.reason}.`);
 }
 
 /** @param {Run} run */
