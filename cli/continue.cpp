@@ -53,6 +53,7 @@ class Continue : public Command {
       options.folder = std::filesystem::path(from_ + "/").parent_path().string() + "-continued";
     setup_.session.begin();
     options.sources = adapted_sources(model);
+    options.student = {};  // it is one of them now
     TerminalListener listener(name(), setup_.common.json);
     const std::optional<AdaptationRunResult> result = setup_.prepare(listener).run();
     if (!result) return;

@@ -87,6 +87,8 @@ std::vector<Claim> claims() {
                               std::string("\x80\x02M\xe9\x03.", 6) +
                               std::string("\x80\x02}X\x0d\0\0\0little_endian\x88s.", 24) +
                               std::string("\x80\x02X\xff\xff\xff\x7f", 7);
+  const std::string npy_header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1048576, 262144), }";
+  const std::string npy = std::string("\x93NUMPY\x01\0", 8) + little_endian(npy_header.size(), 2) + npy_header;
   const std::string two_gigabytes = little_endian(0x7fffffff, 4);
   return {
       {"benchmark", ".toml", "[benchmark]\nname = \"x\"\n" + nested, "bench FILE", "nested"},
@@ -101,10 +103,12 @@ std::vector<Claim> claims() {
       {"list", ".txt", "pictures/a.png 2147483647\n", "evaluate good.safetensors --data FILE", "label 1000000 or more"},
       {"mat", ".mat", mat + little_endian(9, 4) + two_gigabytes, predict, "ends within the array"},
       {"model_info", ".safetensors", "", model, "not 4096x4096"},  // changes the good model
+      {"npy", ".npy", npy, "inspect FILE", "its shape needs 1099511627776 bytes of data"},
       {"pickle", ".pt", pickled, model, "damaged pickle"},
       {"png", ".png", png_of_size(8000), picture, "PNG"},
       {"pytorch", ".pt", corpus("pytorch/state-dict-legacy.pt").substr(0, 400), model, "damaged pickle"},
       {"safetensors", ".safetensors", little_endian(uint64_t{1} << 60, 8) + "{}", model, "header length"},
+      {"scores", ".csv", "picture,cat,dog\na.png,0.5,9" + std::string(1000, '9') + "e999\n", model, "is infinite"},
       {"tar", ".tar", tar_header("a.png", int64_t{1} << 32, TarWritten::kRegular) + test::tar_end(), predict,
        "needs 4,294,967,296 bytes"},
       {"tiff", ".tif", with_bytes(with_bytes(tiff, 18, side), 30, side), picture, "TIFF"},

@@ -17,15 +17,9 @@ using test::TempDir;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// The message of the InputError that `read` throws.
 template <typename Read>
 std::string refusal(Read read) {
-  try {
-    read();
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::message_of<InputError>(read);
 }
 
 // Why a score file is refused, without its folder.
