@@ -68,7 +68,8 @@ const std::vector<Job> kJobs = {
     {"LabelFree",
      kAdapt + "--rounds 3 --inner-epochs 1 --rate-backbone 2 --rate-bottleneck 2 --keep label-free --no-report", kRun},
     {"Scores",
-     "adapt --source signs.npz postal.csv --target data/street/train-images.idx --run out --batch 16 --student-epochs 3 "
+     "adapt --source signs.npz postal.csv --target data/street/train-images.idx --run out --batch 16 --student-epochs "
+     "3 "
      "--rounds 1 --inner-epochs 1 --no-leave-dominated --no-report" +
          kEveryStep,
      kRun},

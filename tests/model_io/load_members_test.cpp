@@ -68,7 +68,8 @@ TEST_F(LoadMembers, AStudentJoinsWithoutModelsOrIfTheyLackClasses) {
   EXPECT_EQ(boxes.classes(), (Names{"cat", "dog", "tree"}));
   EXPECT_EQ(boxes.sources[0].info().architecture, "lenet");
   EXPECT_THAT(notices_, ::testing::Contains(HasSubstr("a student (lenet, random weights) learns from the scores")));
-  EXPECT_TRUE(torch::equal(boxes.known(), torch::tensor({{true, true, true}, {true, true, false}, {false, true, true}})));
+  EXPECT_TRUE(
+      torch::equal(boxes.known(), torch::tensor({{true, true, true}, {true, true, false}, {false, true, true}})));
 
   const std::string a = model("a", {"cat", "dog"});
   EXPECT_FALSE(load({a, site}).has_student);
@@ -114,7 +115,9 @@ TEST_F(LoadMembers, RefusesWhatHasNothingInCommon) {
   photographs.network = "resnet18";
   EXPECT_THAT(refused({site}, photographs), HasSubstr("give it ImageNet weights with --init FILE"));
   EXPECT_THAT(refused({a}, photographs), HasSubstr("--student resnet18 is for a student of score files"));
-  EXPECT_THAT(test::message_of<InputError>([&] { load_sources({site, a}); }),
+  EXPECT_THAT(test::message_of<InputError>([&] {
+                load_sources({site, a});
+              }),
               HasSubstr("site.csv holds scores of pictures, not a model; only tributary adapt takes it"));
 }
 

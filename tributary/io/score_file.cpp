@@ -303,7 +303,7 @@ void write_score_file(const ScoreFile& scores) {
     for (int64_t i = 0; i < scores.rows; ++i) {
       text += csv_field(scores.pictures[static_cast<size_t>(i)]);
       for (int64_t k = 0; k < scores.columns; ++k)
-        text += fmt::format(",{:.7g}", scores.values[static_cast<size_t>(i * scores.columns + k)]);
+        text += fmt::format(",{:.9g}", scores.values[static_cast<size_t>(i * scores.columns + k)]);
       text += '\n';
     }
     write_file_atomically(scores.path, text);

@@ -148,9 +148,11 @@ void AdaptationRun::require_class_sets(const Ensemble& sources) const {
 void AdaptationRun::require_scores_usable(const Ensemble& sources) const {
   if (sources.fixed.empty()) return;
   const std::string& file = sources.fixed.front().scores.path;
-  if (!options_.method.takes_scores)
+  if (!options_.method.excludes_scores)
     input_error("--method {} trains its sources, but of {} there are only scores; choose --method selective",
                 options_.method.name, file);
+  if (const std::string flag = options_.method.excludes_scores(); !flag.empty())
+    input_error("{} needs models, but of {} there are only scores; leave it out", flag, file);
   if (options_.estimate.kind == EstimateKind::kFull)
     input_error("--estimate full adapts without each source, but of {} there are only scores; choose --estimate quick",
                 file);
@@ -159,8 +161,10 @@ void AdaptationRun::require_scores_usable(const Ensemble& sources) const {
 void AdaptationRun::require_small_pictures(const Ensemble& sources) const {
   constexpr int64_t kSmall = 64;
   const bool chosen = !options_.student.init.empty() || !options_.student.network.empty();
-  if (!sources.has_student || sources.size() > 1 || chosen || options_.target_array.is_given()) return;
-  const PictureExtent extent = typical_extent(options_.target, options_.load);
+  if (!sources.has_student || sources.size() > 1 || chosen) return;
+  const PictureArray& array = options_.target_array;
+  const PictureExtent extent =
+      array.is_given() ? PictureExtent{array.width, array.height} : typical_extent(options_.target, options_.load);
   if (extent.longer() <= kSmall) return;
   input_error(
       "{} has pictures of {}x{}, and a student with random weights learns pictures of up to {}x{}; give it ImageNet "

@@ -83,8 +83,8 @@ TEST(FixedSources, AreCompletedLikeLogitsOfModels) {
   ensemble.fixed.push_back(fixed);
   const Tensor own = torch::tensor({{0.5f, 0.0f, 3.0f}});
   const Tensor all = ensemble.with_fixed({own});
-  EXPECT_TRUE(torch::allclose(all, complete_logits(at::stack({own, fixed.logits}),
-                                                   torch::tensor({{true, true, true}, {true, true, false}}))));
+  EXPECT_TRUE(torch::allclose(
+      all, complete_logits(at::stack({own, fixed.logits}), torch::tensor({{true, true, true}, {true, true, false}}))));
   EXPECT_GT(all[1][0][2].item<double>(), 2) << "the model is sure of class 2";
   EXPECT_TRUE(torch::equal(ensemble.stacked({own})[0], own)) << "nothing to complete without the fixed source";
 }
@@ -99,7 +99,7 @@ TEST(FixedSources, TakePartInLabelsButNotInTheResult) {
   EXPECT_EQ(recorder.student_steps, 0);
   EXPECT_EQ(last.logits.size(0), 4);
   EXPECT_EQ(last.weights.size(0), 4);
-  EXPECT_EQ(last.features.size(), 0u) << "cleared, and none of a fixed source";
+  EXPECT_EQ(last.features.size(), 1u) << "fixed sources have none";
   EXPECT_EQ(ensemble.mixture.weights.size(0), 1);
   EXPECT_GT(share_right(last.score, data.labels), 0.9) << "three sites that err on different pictures";
   // What is reported is what the deployed model predicts.
@@ -165,9 +165,9 @@ TEST(FixedSources, RefuseLabelsOfSingleSources) {
   SelectiveOptions options = quick_options();
   options.cross_labels = true;
   EventRecorder recorder;
-  EXPECT_THAT(test::message_of<InputError>(
-                  [&] { SelectiveSelfTraining(options).adapt(ensemble, data.images, recorder); }),
-              ::testing::HasSubstr("--cross-labels needs models, but of site-0.csv there are only scores"));
+  EXPECT_THAT(
+      test::message_of<InputError>([&] { SelectiveSelfTraining(options).adapt(ensemble, data.images, recorder); }),
+      ::testing::HasSubstr("--cross-labels needs models, but of site-0.csv there are only scores"));
 }
 
 }  // namespace
