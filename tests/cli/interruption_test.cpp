@@ -96,7 +96,7 @@ class Interruption : public ::testing::TestWithParam<Job> {
   // A working folder with all inputs of the commands.
   std::string new_dir(const std::string& name) const {
     const std::string folder = folder_.folder(name);
-    for (const char* input : {"data", "signs.safetensors", "postal.safetensors", "mixture"})
+    for (const char* input : {"data", "signs.safetensors", "postal.safetensors", "mixture", "signs.npz", "postal.csv"})
       fs::create_symlink(interruption_dir() / input, folder + "/" + input);
     return folder;
   }
