@@ -60,6 +60,7 @@ class Continue : public Command {
     setup_.session.begin();
     options.sources = adapted_sources(model);
     options.estimate.adapted_sources = true;
+    options.student = {};  // it is one of them now
     TerminalListener listener(name(), setup_.common.json);
     const std::optional<AdaptationRunResult> result = setup_.prepare(listener).run();
     if (!result) return;

@@ -13,6 +13,7 @@
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/io/safetensors.h"
+#include "tributary/io/score_file.h"
 #include "tributary/io/weight_names.h"
 #include "tributary/model_io/model_file.h"
 #include "tributary/terminal/table.h"
@@ -150,7 +151,26 @@ json inspect_script(const std::string& path, const ImportOptions& options) {
   return result;
 }
 
+// Scores of pictures, a source that is only predictions.
+json inspect_scores(const std::string& path) {
+  const ScoreFile scores = read_score_file(path);
+  json result = {{"file", path},
+                 {"format", path.substr(path.rfind('.') + 1)},
+                 {"kind", "scores"},
+                 {"pictures", scores.rows},
+                 {"columns", scores.columns},
+                 {"named_pictures", !scores.pictures.empty()},
+                 {"classes", scores.classes}};
+  try {
+    result["scores"] = kind_of(scores, ScoreKind::kAuto) == ScoreKind::kLogits ? "logits" : "probabilities";
+  } catch (const InputError& refused) {
+    result["refused"] = refused.what();
+  }
+  return result;
+}
+
 json inspect_any(const std::string& path, const ImportOptions& options) {
+  if (is_score_file(path)) return inspect_scores(path);
   if (is_triplet(path)) return inspect_checkpoint(path, options);
   const FileFormat format = format_of(path);
   if (format == FileFormat::kTorchScript) return inspect_script(path, options);
@@ -178,7 +198,8 @@ class Inspect : public Command {
   std::string example() const override { return "tributary inspect webcam.pth"; }
 
   void declare(CLI::App& app) override {
-    app.add_option("model", path_, "run folder, model file, PyTorch checkpoint or TorchScript")
+    app.add_option("model", path_,
+                   "run folder, model file, PyTorch checkpoint, TorchScript or scores (.csv, .npy, .npz)")
         ->required()
         ->type_name("FILE");
     table_.flag("", "json", &json_, "print the result as JSON").transient();
@@ -205,6 +226,8 @@ class Inspect : public Command {
     print(fmt::format("{}: {}, {}", text("file"), text("format"), text("kind")));
     if (result.contains("sources"))
       show_model(result);
+    else if (result.at("kind") == "scores")
+      show_scores(result);
     else
       print("\n");
     for (const char* key : {"ignored", "missing", "left_over"})
@@ -217,6 +240,14 @@ class Inspect : public Command {
       tensors.add_row({tensor.at("name"), tensor.at("dtype"),
                        fmt::format("{}", fmt::join(tensor.at("shape").get<std::vector<int64_t>>(), " x "))});
     print("\n" + tensors.to_text());
+  }
+
+  static void show_scores(const json& result) {
+    const auto classes = result.at("classes").get<std::vector<std::string>>();
+    print(fmt::format(", {} of {} {}pictures, {} classes ({})\n", result.value("scores", std::string("scores")),
+                      thousands(result.at("pictures").get<int64_t>()),
+                      result.at("named_pictures").get<bool>() ? "" : "unnamed ", result.at("columns").get<int64_t>(),
+                      classes.empty() ? "without names" : printable(joined(classes), 60)));
   }
 
   static void show_model(const json& result) {

@@ -8,6 +8,7 @@
 #include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/estimate/acceptance.h"
+#include "tributary/io/score_file.h"
 #include "tributary/run/predictions.h"
 #include "tributary/train/evaluate.h"
 
@@ -45,10 +46,17 @@ class Predict : public Command {
         .metavar("DATA")
         .transient();
     table_.text("", "out", &out_, "file to write; standard output if not given").metavar("FILE").transient();
+    table_
+        .text(
+            "", "scores", &scores_,
+            "file to write the probabilities of all classes to (.csv, .npy or .npz), which tributary adapt takes as a "
+            "source")
+        .metavar("FILE")
+        .transient();
     table_.text("", "rule", &rule_, "combination of several models: mean_prob, mean_logit or vote");
     data_.declare(table_);
     tributary::declare(table_, import_);
-    table_.help_group("Input and output", {"data", "out", "rule", "root", "max_skipped", "config", "json"});
+    table_.help_group("Input and output", {"data", "out", "scores", "rule", "root", "max_skipped", "config", "json"});
     table_.help_group("Imported weights", {"architecture", "size", "classes", "trust", "last_layer"});
     table_.help_group("Hardware", {"device", "threads"});
     table_.add_to(app);
@@ -60,6 +68,9 @@ class Predict : public Command {
     common_.apply(table_);
     if (data_path_.empty()) input_error("name the pictures with --data");
     if (!out_.empty()) require_writable_target(out_);
+    if (!scores_.empty() && !is_score_file(scores_))
+      input_error("--scores {}: name a file that ends in .csv, .npy or .npz", scores_);
+    if (!scores_.empty()) require_writable_target(scores_);
     const torch::Device device = common_.prepare();
     Ensemble ensemble = load_named_models(name(), models_, rule_, import_);
     std::vector<SkippedPicture> bad;
@@ -68,13 +79,15 @@ class Predict : public Command {
     report_skipped(name(), bad, images.size() + static_cast<int64_t>(bad.size()));
     ensemble.to(device);
     const Tensor logits = evaluate_logits(ensemble, DeviceImages(images, device));
-    PredictedLabels predictions = predicted_labels(combine(logits, ensemble.mixture), logits, ensemble.known());
+    const Tensor probabilities = combine(logits, ensemble.mixture);
+    PredictedLabels predictions = predicted_labels(probabilities, logits, ensemble.known());
+    if (!scores_.empty()) write_scores(images, ensemble, probabilities);
     if (const auto threshold = check_threshold_of(models_); threshold && rule_.empty())
       predictions.check = below_threshold(predictions.confidence, *threshold);
     const std::string text = predictions_text(images, bad, ensemble, predictions,
                                               common_.json ? PredictionFormat::kJsonLines : PredictionFormat::kCsv);
     if (out_.empty()) {
-      print(text);
+      if (scores_.empty()) print(text);
       return;
     }
     write_file_atomically(out_, text);
@@ -82,11 +95,19 @@ class Predict : public Command {
   }
 
  private:
+  void write_scores(const ImageSet& images, const Ensemble& ensemble, const Tensor& probabilities) const {
+    const Tensor host = probabilities.to(torch::kCPU, torch::kFloat32).contiguous();
+    const float* const values = host.data_ptr<float>();
+    write_score_file(
+        {scores_, images.names, ensemble.classes(), host.size(0), host.size(1), {values, values + host.numel()}});
+    print_message(fmt::format("{}: probabilities of {} pictures", scores_, thousands(images.size())));
+  }
+
   CommonOptions common_;
   DataOptions data_;
   ImportOptions import_;
   std::vector<std::string> models_;
-  std::string data_path_, out_, rule_;
+  std::string data_path_, out_, scores_, rule_;
   OptionTable table_;
 };
 

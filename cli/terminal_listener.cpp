@@ -16,7 +16,10 @@ void TerminalListener::on_skipped(const std::vector<SkippedPicture>& skipped, in
 }
 
 void TerminalListener::on_resume(int64_t round) {
-  print_message(fmt::format("tributary {}: resuming in round {}", command_, round));
+  if (round == 0)
+    print_message(fmt::format("tributary {}: resuming while the student learns the scores", command_));
+  else
+    print_message(fmt::format("tributary {}: resuming in round {}", command_, round));
 }
 
 void TerminalListener::on_memory_retry(int64_t micro_batch) {

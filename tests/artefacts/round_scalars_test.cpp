@@ -58,7 +58,7 @@ TEST(RoundScalars, NamesLossesAfterTheirKeys) {
               ElementsAre(Scalar{"losses/class_relations", 4}));  // shared by all sources
   EXPECT_THAT(round_scalars({{"bite", nlohmann::json::array({4.0})}}, {"a"}), ElementsAre(Scalar{"losses/bite/a", 4}));
   EXPECT_THAT(round_scalars({{"bite", nlohmann::json::array()}}, {}), IsEmpty());
-  EXPECT_THROW(round_scalars({{"bite", {1.0, 2.0}}}, {"a", "b", "c"}), std::logic_error);
+  EXPECT_THROW(round_scalars({{"bite", {1.0, 2.0, 3.0, 4.0}}}, {"a", "b", "c"}), std::logic_error);
 }
 
 TEST(RoundScalars, NumbersSourcesWithEqualNames) {

@@ -95,6 +95,8 @@ std::vector<Claim> claims() {
                               std::string("\x80\x02M\xe9\x03.", 6) +
                               std::string("\x80\x02}X\x0d\0\0\0little_endian\x88s.", 24) +
                               std::string("\x80\x02X\xff\xff\xff\x7f", 7);
+  const std::string npy_header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1048576, 262144), }";
+  const std::string npy = std::string("\x93NUMPY\x01\0", 8) + little_endian(npy_header.size(), 2) + npy_header;
   const std::string two_gigabytes = little_endian(0x7fffffff, 4);
   // 262 GB of weights, and a name that fills the terminal.
   const std::string outputs =
@@ -117,6 +119,7 @@ std::vector<Claim> claims() {
       {"model_info", ".safetensors", R"({"input_size": 4096, "resize": 4096})", model, "not 4096x4096"},
       {"model_info", ".safetensors", outputs, model, "classifier.weight_v has another shape"},
       {"model_info", ".safetensors", architecture, model, "there is no architecture 'xxx"},
+      {"npy", ".npy", npy, "inspect FILE", "its shape needs 1099511627776 bytes of data"},
       {"pickle", ".pt", pickled, model, "damaged pickle"},
       {"png", ".png", png_of_size(8000), picture, "PNG"},
       {"pytorch", ".pt", corpus("pytorch/state-dict-legacy.pt").substr(0, 400), model, "damaged pickle"},
@@ -125,6 +128,7 @@ std::vector<Claim> claims() {
       {"safetensors", ".safetensors",
        named_tensors({"layers.0.downsample.a", "layers.99999999999999999999.downsample.a"}), model,
        "match no known architecture"},
+      {"scores", ".csv", "picture,cat,dog\na.png,0.5,9" + std::string(1000, '9') + "e999\n", model, "is infinite"},
       {"tar", ".tar", tar_header("a.png", int64_t{1} << 32, TarWritten::kRegular) + test::tar_end(), predict,
        "needs 4,294,967,296 bytes"},
       {"tiff", ".tif", with_bytes(with_bytes(tiff, 18, side), 30, side), picture, "TIFF"},

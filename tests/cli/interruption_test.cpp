@@ -67,6 +67,12 @@ const std::vector<Job> kJobs = {
       "runs/shot-street-seed0/predictions.csv", "runs/selective-street-seed0/model.safetensors"}},
     {"LabelFree",
      kAdapt + "--rounds 3 --inner-epochs 1 --rate-backbone 2 --rate-bottleneck 2 --keep label-free --no-report", kRun},
+    {"Scores",
+     "adapt --source signs.npz postal.csv --target data/street/train-images.idx --run out --batch 16 --student-epochs "
+     "3 "
+     "--rounds 1 --inner-epochs 1 --no-leave-dominated --no-report" +
+         kEveryStep,
+     kRun},
 };
 
 // Pictures, two sources and a mixture, made once.
@@ -77,7 +83,9 @@ const test::TempDir& interruption_dir() {
        train + "signs/train-images.idx --out signs.safetensors",
        train + "postal/train-images.idx --out postal.safetensors",
        "adapt --source signs.safetensors --source postal.safetensors --target data/street/train-images.idx --rounds 1 "
-       "--inner-epochs 1 --no-report --threads 1 --run mixture"});
+       "--inner-epochs 1 --no-report --threads 1 --run mixture",
+       "predict signs.safetensors --data data/street/train-images.idx --scores signs.npz",
+       "predict postal.safetensors --data data/street/train-images.idx --scores postal.csv"});
   return dir;
 }
 
@@ -88,7 +96,7 @@ class Interruption : public ::testing::TestWithParam<Job> {
   // A working folder with all inputs of the commands.
   std::string new_dir(const std::string& name) const {
     const std::string folder = folder_.folder(name);
-    for (const char* input : {"data", "signs.safetensors", "postal.safetensors", "mixture"})
+    for (const char* input : {"data", "signs.safetensors", "postal.safetensors", "mixture", "signs.npz", "postal.csv"})
       fs::create_symlink(interruption_dir() / input, folder + "/" + input);
     return folder;
   }

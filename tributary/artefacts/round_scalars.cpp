@@ -55,7 +55,7 @@ std::vector<Scalar> round_scalars(const nlohmann::json& metrics, const std::vect
     } else if (value.size() == 1 && parts.size() != 1) {  // shared by all sources
       scalars.push_back({tag, value[0].get<double>()});
     } else {
-      TRIBUTARY_CHECK(value.size() == parts.size(), "{} has {} numbers for {} sources", key, value.size(),
+      TRIBUTARY_CHECK(value.size() <= parts.size(), "{} has {} numbers for {} sources", key, value.size(),
                       parts.size());
       for (size_t j = 0; j < value.size(); ++j)
         scalars.push_back({fmt::format("{}/{}", tag, parts[j]), value[j].get<double>()});

@@ -15,7 +15,8 @@ struct Scalar {
 
 // `metrics` is an object of metrics.jsonl, `sources` are the names of the models. Tags start with the group in
 // TensorBoard: weights, selection, mixture, losses, seconds, speed; unknown keys are losses. Lists have one tag per
-// source ("losses/cross_entropy/webcam"); sources with equal names are numbered. The constant numbers of pictures and
+// source ("losses/cross_entropy/webcam"), or per source but the last ones, which are not trained; sources with equal
+// names are numbered. The constant numbers of pictures and
 // rounds are omitted.
 std::vector<Scalar> round_scalars(const nlohmann::json& metrics, const std::vector<std::string>& sources);
 

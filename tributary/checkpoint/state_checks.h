@@ -16,8 +16,9 @@ namespace tributary {
 
 // The run that a state must fit.
 struct RunShape {
-  int64_t pictures = 0, sources = 0, classes = 0;
-  int64_t round = 0;  // in which it resumes; all rounds before have been reported
+  int64_t pictures = 0, sources = 0, classes = 0;  // sources: those that are trained
+  int64_t round = 0;                               // in which it resumes; all rounds before have been reported
+  int64_t members = sources, witnesses = sources;  // sources with the fixed ones, and without a student
 };
 
 // Throws an InputError that says to start over with --restart.

@@ -14,7 +14,7 @@
 namespace tributary {
 
 struct StepEvent {
-  int64_t round = 0, rounds = 0;
+  int64_t round = 0, rounds = 0;  // round 0: a student learns the labels of the other members
   int64_t step = 0, steps = 0;
 };
 
@@ -45,9 +45,9 @@ struct RoundEvent {
   int64_t pictures = 0;                              // passed through sources in training
   Ensemble* ensemble = nullptr;                      // the current models, mixture included
   std::vector<Tensor> features;                      // [n, d_j] of the target set, per source (adapt/feature_rows.h)
-  Tensor logits;                                     // [m, n, K]
-  Tensor probabilities;                              // [n, K], the mixture
-  Tensor weights;                                    // [m], raw; undefined if the method has none
+  Tensor logits;                                     // [m, n, K], of all members of the ensemble
+  Tensor probabilities;                              // [n, K], the mixture of the sources
+  Tensor weights;                                    // [m], raw, of all members; undefined if the method has none
   // Selective self-training alone.
   const Selection* trained = nullptr;  // what this round trained on; null in round 0
   MeanLosses losses;

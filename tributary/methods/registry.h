@@ -45,6 +45,9 @@ struct MethodEntry {
   bool is_own = false;
   // Whether the sources may know different classes (docs/method.md, Class sets).
   bool mixes_class_sets = false;
+  // Of a method that takes sources that are only predictions (Ensemble::fixed): the flag of an option that excludes
+  // them, as the options are set; empty if none does.
+  std::function<std::string()> excludes_scores = {};
   // Options that set how long the method trains.
   std::vector<std::string> length_options = {"epochs"};
   // Common options (method_options.h) that have no effect on the method.

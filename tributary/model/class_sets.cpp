@@ -102,11 +102,13 @@ void keep_known_classes(SourceModel& source) {
 std::map<std::string, std::vector<std::string>> partly_known(const Ensemble& ensemble) {
   std::map<std::string, std::vector<std::string>> partly;
   const Tensor known = ensemble.known();
+  const std::vector<std::string> names = ensemble.member_names();
+  const int64_t student = ensemble.has_student ? ensemble.size() - 1 : -1;  // it knows what it was taught
   for (int64_t k = 0; known.defined() && k < known.size(1); ++k) {
     if (known.select(1, k).all().item<bool>()) continue;
-    std::vector<std::string>& names = partly[ensemble.classes()[static_cast<size_t>(k)]];
+    std::vector<std::string>& knowing = partly[ensemble.classes()[static_cast<size_t>(k)]];
     for (int64_t j = 0; j < known.size(0); ++j)
-      if (known[j][k].item<bool>()) names.push_back(ensemble.sources[static_cast<size_t>(j)].info().name);
+      if (j != student && known[j][k].item<bool>()) knowing.push_back(names[static_cast<size_t>(j)]);
   }
   return partly;
 }

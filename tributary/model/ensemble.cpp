@@ -6,24 +6,78 @@
 
 namespace tributary {
 
+void FixedSource::match_pictures(const std::vector<std::string>& names, const std::string& target) {
+  const std::vector<int64_t> rows = rows_of(scores, names, target);
+  std::vector<float> values = logits_of(scores, kind);
+  const Tensor all = torch::from_blob(values.data(), {scores.rows, scores.columns}, torch::kFloat32);
+  const OutputMap map(outputs, static_cast<int64_t>(classes.size()));
+  logits = map.apply(all.index_select(0, torch::tensor(rows, torch::kInt64)));
+}
+
 int64_t Ensemble::joint_width() const {
   int64_t width = 0;
   for (const SourceModel& source : sources) width += source.info().feature_width;
   return width;
 }
 
-Tensor Ensemble::known() const {
-  const auto knows_all = [](const SourceModel& source) { return !source.known().defined(); };
-  if (std::all_of(sources.begin(), sources.end(), knows_all)) return {};
+namespace {
+
+// bool [m, K], undefined if all know all. Each element is bool [K], or undefined.
+Tensor joined_known(const std::vector<Tensor>& known, size_t classes) {
+  if (std::none_of(known.begin(), known.end(), [](const Tensor& own) { return own.defined(); })) return {};
   std::vector<Tensor> rows;
-  for (const SourceModel& source : sources)
-    rows.push_back(knows_all(source) ? torch::ones({static_cast<int64_t>(classes().size())}, torch::kBool)
-                                     : source.known().cpu());
+  for (const Tensor& own : known)
+    rows.push_back(own.defined() ? own.cpu() : torch::ones({static_cast<int64_t>(classes)}, torch::kBool));
   return at::stack(rows);
 }
 
+std::vector<Tensor> known_of(const std::vector<SourceModel>& sources) {
+  std::vector<Tensor> known;
+  for (const SourceModel& source : sources) known.push_back(source.known());
+  return known;
+}
+
+}  // namespace
+
+std::vector<std::string> Ensemble::member_names() const {
+  std::vector<std::string> names;
+  for (const SourceModel& source : sources) names.push_back(source.info().name);
+  for (const FixedSource& source : fixed) names.push_back(source.name + " (scores)");
+  return names;
+}
+
+Tensor Ensemble::known() const {
+  std::vector<Tensor> all = known_of(sources);
+  for (const FixedSource& source : fixed) all.push_back(source.known);
+  return joined_known(all, classes().size());
+}
+
 Tensor Ensemble::stacked(const std::vector<Tensor>& logits) const {
-  return complete_logits(at::stack(logits), known());
+  return complete_logits(at::stack(logits), joined_known(known_of(sources), classes().size()));
+}
+
+Tensor Ensemble::with_fixed(std::vector<Tensor> logits) const {
+  const bool without = static_cast<int64_t>(logits.size()) < size();
+  for (const FixedSource& source : fixed) logits.push_back(source.logits);
+  return complete_logits(at::stack(logits), without ? without_student(known()) : known());
+}
+
+Tensor Ensemble::without_student(const Tensor& rows) const {
+  if (!has_student || !rows.defined()) return rows;
+  return at::cat({rows.narrow(0, 0, size() - 1), rows.narrow(0, size(), rows.size(0) - size())});
+}
+
+Mixture Ensemble::deployed(const Mixture& of_members) const {
+  Mixture own = of_members;
+  if (!fixed.empty() && own.weights.defined()) own.weights = leading_weights(own.weights, size());
+  return own;
+}
+
+Tensor leading_weights(const Tensor& weights, int64_t count) {
+  constexpr double kLeastShare = 1e-6;
+  const Tensor own = weights.narrow(0, 0, count), total = weights.abs().sum(), kept = own.abs().sum();
+  return at::where(kept > kLeastShare * total, own * (total / kept.clamp_min(1e-30)),
+                   (total / static_cast<double>(count)).expand_as(own));
 }
 
 NamedTensors Ensemble::state() const {
@@ -38,6 +92,8 @@ NamedTensors Ensemble::state() const {
 
 void Ensemble::to(torch::Device device) {
   for (SourceModel& source : sources) source.to(device);
+  for (FixedSource& source : fixed)
+    if (source.logits.defined()) source.logits = source.logits.to(device);
 }
 
 void Ensemble::shard(Communicator& comm, Sharding::By by, bool sync_batch_norm) {

@@ -82,11 +82,12 @@ void name_outputs(const std::string& path, int64_t count, const std::string& fil
   info.classes = std::move(result.names);
 }
 
-std::vector<bool> rename_classes(SourceModel& source, const std::string& path, const std::string& file, bool optional) {
+std::vector<bool> rename_classes(std::vector<std::string>& classes, std::vector<int64_t>& outputs,
+                                 const std::string& path, const std::string& file, bool optional) {
   const ClassList list = read_class_list(path);
   if (!list.only_renames)
     input_error("{} has names of its own for its classes; write OLD = NEW in {} to rename them", file, path);
-  const std::vector<std::string>& before = source.info().classes;
+  const std::vector<std::string> before = classes;
   const std::vector<int64_t> index = class_indices(list.names, before);
   std::vector<std::string> after = before;
   const std::vector<int64_t> target = class_indices(list.new_names, before);
@@ -102,9 +103,16 @@ std::vector<bool> rename_classes(SourceModel& source, const std::string& path, c
   }
   const Merged result = merged(after);
   require_two(result, path, file);
-  std::vector<int64_t> outputs = source.outputs();
   for (int64_t& output : outputs) output = result.index[static_cast<size_t>(output)];
-  source.set_classes(result.names, outputs);
+  classes = result.names;
+  return found;
+}
+
+std::vector<bool> rename_classes(SourceModel& source, const std::string& path, const std::string& file, bool optional) {
+  std::vector<std::string> classes = source.info().classes;
+  std::vector<int64_t> outputs = source.outputs();
+  std::vector<bool> found = rename_classes(classes, outputs, path, file, optional);
+  source.set_classes(std::move(classes), std::move(outputs));
   return found;
 }
 

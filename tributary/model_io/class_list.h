@@ -24,6 +24,10 @@ ClassList read_class_list(const std::string& path);
 // empty. Throws an InputError if the list has another length. `file` is the model.
 void name_outputs(const std::string& path, int64_t count, const std::string& file, ModelInfo& info);
 
+// Renames and merges `classes`, and gives every output its class among them: `outputs[o]` is that of output o. As
+// rename_classes() below.
+std::vector<bool> rename_classes(std::vector<std::string>& classes, std::vector<int64_t>& outputs,
+                                 const std::string& path, const std::string& file, bool optional);
 // Renames and merges the classes of a model that has names. Names that the model lacks are skipped if `optional`, else
 // an InputError names the list and `file`. Returns which lines name a class of the model.
 std::vector<bool> rename_classes(SourceModel& source, const std::string& path, const std::string& file, bool optional);

@@ -16,10 +16,10 @@ bool have_none_in_common(const std::vector<std::string>& a, const std::vector<st
   return std::none_of(a.begin(), a.end(), [&](const std::string& name) { return known.contains(name); });
 }
 
-[[noreturn]] void refuse(const ModelInfo& other, const std::string& other_file, const ModelInfo& first,
-                         const std::string& first_file) {
-  const bool other_unnamed = are_numbered(other.classes);
-  if (other_unnamed != are_numbered(first.classes) && have_none_in_common(other.classes, first.classes)) {
+[[noreturn]] void refuse(const std::vector<std::string>& other, const std::string& other_file,
+                         const std::vector<std::string>& first, const std::string& first_file) {
+  const bool other_unnamed = are_numbered(other);
+  if (other_unnamed != are_numbered(first) && have_none_in_common(other, first)) {
     const std::string& unnamed = other_unnamed ? other_file : first_file;
     input_error(
         "the classes of {} are only numbered, those of {} have names; give a list of names with {}:classes=FILE",
@@ -69,39 +69,89 @@ bool know_the_same(const std::vector<SourceModel>& sources) {
   });
 }
 
-// Gives every source the union of all classes.
-void unite(std::vector<SourceModel>& sources, const std::vector<std::string>& files) {
-  std::vector<std::string> all = sources.front().info().classes;
-  std::vector<std::vector<int64_t>> places;  // of the classes of every source in `all`
-  for (const SourceModel& source : sources) {
-    const std::vector<std::string>& own = source.info().classes;
-    std::vector<int64_t> place = class_indices(own, all);
+// The union of lists of classes, in the order of first appearance.
+struct Union {
+  std::vector<std::string> all;
+  std::vector<std::vector<int64_t>> places;  // of the classes of every list in `all`
+};
+
+Union united(const std::vector<std::vector<std::string>>& lists) {
+  Union result{lists.front(), {}};
+  for (const std::vector<std::string>& own : lists) {
+    std::vector<int64_t> place = class_indices(own, result.all);
     for (size_t k = 0; k < own.size(); ++k) {
       if (place[k] >= 0) continue;
-      place[k] = static_cast<int64_t>(all.size());
-      all.push_back(own[k]);
+      place[k] = static_cast<int64_t>(result.all.size());
+      result.all.push_back(own[k]);
     }
-    places.push_back(std::move(place));
+    result.places.push_back(std::move(place));
   }
+  return result;
+}
+
+// Throws an InputError that names two files if the lists do not link each other.
+void require_linked(const Union& all, const std::vector<std::vector<std::string>>& lists,
+                    const std::vector<std::string>& files) {
   const Tensor known =
-      torch::zeros({static_cast<int64_t>(sources.size()), static_cast<int64_t>(all.size())}, torch::kBool);
-  for (size_t j = 0; j < places.size(); ++j)
-    for (const int64_t k : places[j]) known[static_cast<int64_t>(j)][k] = true;
+      torch::zeros({static_cast<int64_t>(lists.size()), static_cast<int64_t>(all.all.size())}, torch::kBool);
+  for (size_t j = 0; j < lists.size(); ++j)
+    for (const int64_t k : all.places[j]) known[static_cast<int64_t>(j)][k] = true;
   if (const int64_t j = first_unlinked(known); j >= 0)
-    refuse(sources[static_cast<size_t>(j)].info(), files[static_cast<size_t>(j)], sources[0].info(), files[0]);
+    refuse(lists[static_cast<size_t>(j)], files[static_cast<size_t>(j)], lists[0], files[0]);
+}
+
+void map_outputs(std::vector<int64_t>& outputs, const std::vector<int64_t>& place) {
+  for (int64_t& output : outputs) output = place[static_cast<size_t>(output)];
+}
+
+// Gives every source the union of all classes.
+void unite(std::vector<SourceModel>& sources, const Union& all) {
   for (size_t j = 0; j < sources.size(); ++j) {
     std::vector<int64_t> outputs = sources[j].outputs();
-    for (int64_t& output : outputs) output = places[j][static_cast<size_t>(output)];
-    sources[j].set_classes(all, std::move(outputs));
+    map_outputs(outputs, all.places[j]);
+    sources[j].set_classes(all.all, std::move(outputs));
   }
+}
+
+std::vector<std::vector<std::string>> classes_of(const std::vector<SourceModel>& sources) {
+  std::vector<std::vector<std::string>> lists;
+  for (const SourceModel& source : sources) lists.push_back(source.info().classes);
+  return lists;
 }
 
 }  // namespace
 
+std::vector<size_t> align_classes(Ensemble& ensemble, const std::vector<std::string>& files) {
+  if (ensemble.fixed.empty()) return align_classes(ensemble.sources, files);
+  std::vector<std::vector<std::string>> lists = classes_of(ensemble.sources);
+  for (const FixedSource& source : ensemble.fixed) lists.push_back(source.classes);
+  const Union all = united(lists);
+  require_linked(all, lists, files);
+  std::vector<size_t> reordered;
+  const size_t models = ensemble.sources.size();
+  if (models > 0 && !know_the_same(ensemble.sources)) {
+    unite(ensemble.sources, all);
+  } else if (models > 0) {
+    reordered = align_classes(ensemble.sources, files);
+    if (all.all.size() > lists.front().size())
+      for (SourceModel& source : ensemble.sources) source.set_classes(all.all, source.outputs());
+  }
+  for (size_t j = 0; j < ensemble.fixed.size(); ++j) {
+    FixedSource& source = ensemble.fixed[j];
+    map_outputs(source.outputs, all.places[models + j]);
+    source.known = OutputMap(source.outputs, static_cast<int64_t>(all.all.size())).known();
+    source.classes = all.all;
+  }
+  return reordered;
+}
+
 std::vector<size_t> align_classes(std::vector<SourceModel>& sources, const std::vector<std::string>& files) {
   std::vector<size_t> reordered;
   if (!know_the_same(sources)) {
-    unite(sources, files);
+    const std::vector<std::vector<std::string>> lists = classes_of(sources);
+    const Union all = united(lists);
+    require_linked(all, lists, files);
+    unite(sources, all);
     return reordered;
   }
   const ModelInfo& first = sources.front().info();

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tributary/model/source_model.h"
+#include "tributary/model/ensemble.h"
 
 namespace tributary {
 
@@ -22,5 +22,9 @@ std::vector<int64_t> class_order(const std::vector<std::string>& theirs, const s
 // names two files if sources have no class in common, not even through others, or if the classifier of a TorchScript
 // source cannot be reordered. `files[j]` is the file of source j.
 std::vector<size_t> align_classes(std::vector<SourceModel>& sources, const std::vector<std::string>& files);
+
+// The same for sources, which may be none, and fixed sources. `files` are those of the sources, then those of the fixed
+// ones. A fixed source may link sources that have no class in common.
+std::vector<size_t> align_classes(Ensemble& ensemble, const std::vector<std::string>& files);
 
 }  // namespace tributary

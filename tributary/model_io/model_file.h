@@ -11,6 +11,7 @@
 #include "tributary/io/safetensors.h"
 #include "tributary/model/ensemble.h"
 #include "tributary/model_io/import_weights.h"
+#include "tributary/model_io/student.h"
 
 namespace tributary {
 
@@ -33,6 +34,12 @@ Ensemble load_ensemble(const std::string& source, const ImportOptions& options =
 // an InputError if two sources have one name, or if `options` describe weights of other programs and there are none.
 Ensemble load_sources(const std::vector<std::string>& sources, const ImportOptions& options = {},
                       std::vector<std::string>* notices = nullptr);
+
+// The same for sources of which some may be score files (io/score_file.h). They become fixed sources, after the others,
+// whose pictures are still to be matched. A student joins as the last source if no model is given, if the models do not
+// know all classes, or if `student` describes one.
+Ensemble load_members(const std::vector<std::string>& sources, const StudentOptions& student,
+                      const ImportOptions& options = {}, std::vector<std::string>* notices = nullptr);
 
 // The descriptions of the sources in a model file of our own, without loading them.
 std::vector<ModelInfo> describe_sources(const std::string& path);

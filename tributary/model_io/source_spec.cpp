@@ -67,9 +67,15 @@ SourceSpec parse_source(const std::string& text, const ImportOptions& common) {
   OptionTable table;
   declare(table, spec.options);
   table.text("", "name", &spec.name, "name of the source");
+  const bool holds_scores = is_score_file(spec.path);
+  if (holds_scores)
+    table.choice(
+        "", "scores", &spec.scores,
+        {{"auto", ScoreKind::kAuto}, {"probabilities", ScoreKind::kProbabilities}, {"logits", ScoreKind::kLogits}},
+        "what the scores are");
   for (auto& [name, value] : pairs_of(text, colon + 1)) {
     if (name == "classes") spec.own_classes = true;
-    if (name != "name" && name != "trust" && name != "classes") spec.describing = name;
+    if (name != "name" && name != "trust" && name != "classes" && name != "scores") spec.describing = name;
     table.set_flag(text, name, std::move(value));
   }
   try {

@@ -6,15 +6,17 @@
 
 #include <string>
 
+#include "tributary/io/score_file.h"
 #include "tributary/model_io/import_weights.h"
 
 namespace tributary {
 
 struct SourceSpec {
   std::string path;
-  std::string name;          // in tables; empty: the model's own
-  ImportOptions options;     // those of all sources, overridden by those of this one
-  bool own_classes = false;  // whether this source has its own list of class names
+  std::string name;                     // in tables; empty: the model's own
+  ImportOptions options;                // those of all sources, overridden by those of this one
+  bool own_classes = false;             // whether this source has its own list of class names
+  ScoreKind scores = ScoreKind::kAuto;  // what the columns of a score file are
   std::string describing =
       {};  // one of its own options that only weights of other programs take, as "size"; empty: none is given
 };

@@ -167,7 +167,7 @@ void HistoryObserver::begin(const Ensemble& ensemble) const {
   nlohmann::json common = {{"classes", ensemble.classes()},
                            {"device", ensemble.sources.front().device().str()},
                            {"joint_width", ensemble.joint_width()}};
-  for (const SourceModel& source : ensemble.sources) common["sources"].push_back(source.info().name);
+  common["sources"] = ensemble.member_names();
   if (const auto partly = partly_known(ensemble); !partly.empty()) common["known_by"] = partly;
   write_file_atomically(folder_.file("history/run.json"), json_text(common, 2) + "\n");
 }

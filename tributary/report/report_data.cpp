@@ -58,12 +58,17 @@ std::string title_of(const std::string& method) {
   return method;
 }
 
-nlohmann::json sources_of(const History& history, const toml::table& config) {
+// The order of the configuration is that of the sources, unless some are scores; those come last.
+nlohmann::json sources_of(const History& history, const toml::table& config, const nlohmann::json& summary) {
   nlohmann::json sources = nlohmann::json::array();
   const toml::array* const files = config["source"].as_array();
+  const nlohmann::json known = summary.value("sources", nlohmann::json::array());
   for (size_t j = 0; j < history.sources.size(); ++j) {
-    const toml::node* const file = files ? files->get(j) : nullptr;
-    sources.push_back({{"name", history.sources[j]}, {"file", file ? file->value_or(std::string()) : ""}});
+    const toml::node* const given = files && files->size() == history.sources.size() ? files->get(j) : nullptr;
+    const std::string file = j < known.size() ? known[j].value("file", std::string())
+                             : given          ? given->value_or(std::string())
+                                              : std::string();
+    sources.push_back({{"name", history.sources[j]}, {"file", file}});
   }
   return sources;
 }
@@ -189,7 +194,7 @@ nlohmann::json collected(const ReportSubject& subject, const ReportOptions& opti
                          {"versions", versions(history.device)},
                          {"config", configuration(config)},
                          {"classes", history.classes},
-                         {"sources", sources_of(history, config)},
+                         {"sources", sources_of(history, config, summary)},
                          {"pictures", n},
                          {"labels", nullptr},
                          {"test", nullptr},

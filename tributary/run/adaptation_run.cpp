@@ -11,6 +11,7 @@
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
 #include "tributary/data/match_labels.h"
+#include "tributary/data/picture_extent.h"
 #include "tributary/device/device.h"
 #include "tributary/estimate/temperature.h"
 #include "tributary/model_io/model_file.h"
@@ -89,6 +90,10 @@ void declare_keep(OptionTable& table, KeepRule& keep) {
 AdaptationRun::AdaptationRun(AdaptationRunOptions options, Configuration config, DistributedSession& session,
                              RunListener& listener)
     : options_(std::move(options)), config_(std::move(config)), session_(session), listener_(listener) {
+  // The members of an ensemble are in this order.
+  std::stable_partition(options_.sources.begin(), options_.sources.end(), [this](const std::string& source) {
+    return !is_score_file(parse_source(source, options_.import).path);
+  });
   TRIBUTARY_CHECK(options_.oracle_labels.empty() || options_.method.oracle, "{} has no oracle", options_.method.name);
 }
 
@@ -101,13 +106,16 @@ std::optional<AdaptationRunResult> AdaptationRun::run() {
   };
   if (finished()) return earlier_result();
   std::vector<std::string> notices;
-  Ensemble sources = load_sources(options_.sources, options_.import, &notices);
+  Ensemble sources = load_unadapted(&notices);
+  require_scores_usable(sources);
   require_class_sets(sources);
   require_trainable(sources);
+  require_small_pictures(sources);
   if (session_.first())
     for (const std::string& notice : notices) listener_.on_warning(notice);
   load_data(sources);
   session_.require_equal(data_.target.size(), options_.target);
+  match_scores(sources);
   if (folder) folder->lock();
   if (finished()) return earlier_result();  // by an equal command that held the lock
   if (options_.estimate.kind == EstimateKind::kFull) {
@@ -125,7 +133,11 @@ std::optional<AdaptationRunResult> AdaptationRun::run() {
     retry_with_micro_batches(
         options_.batch, options_.device,
         [&](int64_t micro_batch) {
-          attempt(*folder, micro_batch == 0 ? std::move(sources) : load_unadapted(), micro_batch);
+          if (micro_batch > 0) {
+            sources = load_unadapted();
+            match_scores(sources);
+          }
+          attempt(*folder, std::move(sources), micro_batch);
         },
         [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
   }
@@ -156,6 +168,37 @@ void AdaptationRun::require_trainable(const Ensemble& sources) const {
         "with requires_grad set, or choose --method {}",
         source.info().name, fmt::join(able, " or "));
   }
+}
+
+void AdaptationRun::require_scores_usable(const Ensemble& sources) const {
+  if (sources.fixed.empty()) return;
+  const std::string& file = sources.fixed.front().scores.path;
+  if (!options_.method.excludes_scores)
+    input_error("--method {} trains its sources, but of {} there are only scores; choose --method selective",
+                options_.method.name, file);
+  if (const std::string flag = options_.method.excludes_scores(); !flag.empty())
+    input_error("{} needs models, but of {} there are only scores; leave it out", flag, file);
+  if (options_.estimate.kind == EstimateKind::kFull)
+    input_error("--estimate full adapts without each source, but of {} there are only scores; choose --estimate quick",
+                file);
+}
+
+void AdaptationRun::require_small_pictures(const Ensemble& sources) const {
+  constexpr int64_t kSmall = 64;
+  const bool chosen = !options_.student.init.empty() || !options_.student.network.empty();
+  if (!sources.has_student || sources.size() > 1 || chosen) return;
+  const PictureArray& array = options_.target_array;
+  const PictureExtent extent =
+      array.is_given() ? PictureExtent{array.width, array.height} : typical_extent(options_.target, options_.load);
+  if (extent.longer() <= kSmall) return;
+  input_error(
+      "{} has pictures of {}x{}, and a student with random weights learns pictures of up to {}x{}; give it ImageNet "
+      "weights with --init FILE",
+      options_.target, extent.width, extent.height, kSmall, kSmall);
+}
+
+void AdaptationRun::match_scores(Ensemble& sources) const {
+  for (FixedSource& source : sources.fixed) source.match_pictures(data_.target.names, options_.target);
 }
 
 void AdaptationRun::leave_sources_out(const Ensemble& sources) {
@@ -205,8 +248,15 @@ std::pair<Tensor, Tensor> AdaptationRun::outputs_of(const RunFolder& folder, con
   Ensemble saved = load_ensemble(folder.file("model.safetensors"), trusting);
   saved.to(options_.device);
   if (saved.mixture.weights.defined()) saved.mixture.weights = saved.mixture.weights.to(options_.device);
-  const Tensor logits = evaluate_logits(saved, DeviceImages(data_.target, options_.device));
-  return {logits, combine(logits, saved.mixture)};
+  const DeviceImages images(data_.target, options_.device);
+  saved.fixed = record.last().ensemble->fixed;
+  if (saved.fixed.empty()) {
+    const Tensor logits = evaluate_logits(saved, images);
+    return {logits, combine(logits, saved.mixture)};
+  }
+  std::vector<Tensor> own;
+  for (const Outputs& outputs : evaluate(saved.sources, images)) own.push_back(outputs.logits);
+  return {saved.with_fixed(own), combine(saved.stacked(own), saved.mixture)};
 }
 
 std::string AdaptationRun::save_unadapted(const RunFolder& folder, const RunRecord& record,
@@ -224,8 +274,8 @@ std::string AdaptationRun::save_unadapted(const RunFolder& folder, const RunReco
   return options_.folder + "/unadapted.safetensors";
 }
 
-Ensemble AdaptationRun::load_unadapted() const {
-  return load_sources(options_.sources, options_.import);
+Ensemble AdaptationRun::load_unadapted(std::vector<std::string>* notices) const {
+  return load_members(options_.sources, options_.student, options_.import, notices);
 }
 
 LabelledImages AdaptationRun::load_labels(const std::string& path, const LoadOptions& options,
@@ -339,7 +389,12 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   checkpointer.clean();
   const int64_t round = resume(folder, checkpointer, all, state);
   if (round > 0) {
-    const RunShape shape{data_.target.size(), ensemble.size(), static_cast<int64_t>(ensemble.classes().size()), round};
+    const RunShape shape{data_.target.size(),
+                         ensemble.size(),
+                         static_cast<int64_t>(ensemble.classes().size()),
+                         round,
+                         ensemble.members(),
+                         ensemble.members() - (ensemble.has_student ? 1 : 0)};
     metrics.require_fit(shape);
     record.require_fit(shape, ensemble);
     kept.require_fit(shape, ensemble);
@@ -359,8 +414,10 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   result.first_label = kept.first_label();
   result.is_confident = confidence.is_confident();
   result.first_confidence = confidence.confidence();
-  std::tie(result.logits, result.probabilities) = outputs_of(folder, kept, record);
-  result.known = ensemble.known();
+  Tensor logits;  // of all members
+  std::tie(logits, result.probabilities) = outputs_of(folder, kept, record);
+  result.logits = ensemble.without_student(logits);
+  result.known = ensemble.without_student(ensemble.known());
   result.left_out = left_out_;
   result.collapse = kept.signs_of_collapse();
   result.adapted = kept.round() > 0;
@@ -369,7 +426,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
     ensemble.mixture.temperature = estimate.temperature;
     save_ensemble(folder.file("model.safetensors"), ensemble);
   }
-  PredictedLabels predictions = predicted_labels(estimate.probabilities, result.logits, ensemble.known());
+  PredictedLabels predictions = predicted_labels(estimate.probabilities, logits, ensemble.known());
   predictions.check = estimate.check;
   write_file_atomically(folder.file("predictions.csv"),
                         predictions_text(data_.target, data_.skipped, ensemble, predictions, PredictionFormat::kCsv));
@@ -384,7 +441,8 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   const bool target_is_tested = data_.test && options_.test == options_.target;
   add_estimate(summary, estimate, result, options_.estimate, ensemble.classes(),
                target_is_tested ? torch::tensor(data_.test->labels.values, torch::kInt64) : Tensor());
-  if (result.adapted && estimate.verdict.decision == Decision::kDoNotUse) {
+  // A student that has not been trained is of no use.
+  if (result.adapted && estimate.verdict.decision == Decision::kDoNotUse && !ensemble.has_student) {
     summary["verdict"]["unadapted_model"] = save_unadapted(folder, record, estimate);
     if (!result.collapse.empty())
       summary["collapse"] = {{"signs", result.collapse}, {"unadapted_model", summary["verdict"]["unadapted_model"]}};
@@ -418,6 +476,7 @@ int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpo
   });
   const Checkpoint* const latest = checkpointer.resume_point();
   if (!latest) return 0;
+  const bool before_rounds = latest->integer("round", 0) == 0;  // no observer has seen anything
   if (latest->integer("target_pictures") != pictures)
     input_error("the run was interrupted with {} pictures, and now there are {}; start over with --restart",
                 thousands(latest->integer("target_pictures")), thousands(pictures));
@@ -429,6 +488,10 @@ int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpo
   if (latest->facts().value("given_labels", nlohmann::json()) != given)
     input_error("the labels of {} have changed since the run was interrupted; start over with --restart",
                 options_.labels);
+  if (before_rounds) {
+    listener_.on_resume(0);
+    return 0;
+  }
   constexpr int64_t kMostRounds = 1'000'000;
   const int64_t round = latest->integer("round", 1, kMostRounds);
   try {
@@ -451,8 +514,10 @@ nlohmann::json AdaptationRun::summary_of(const RunRecord& record) const {
       {"predictions", run + "/predictions.csv"}};
   if (!data_.given.picture.empty()) summary["given_labels"] = data_.given.picture.size();
   record.add_to(summary);
-  for (size_t j = 0; j < options_.sources.size(); ++j)
-    summary["sources"][j]["file"] = parse_source(options_.sources[j], options_.import).path;
+  size_t next = 0;
+  for (nlohmann::json& source : summary["sources"])
+    source["file"] = source.contains("student") ? options_.student.init
+                                                : parse_source(options_.sources[next++], options_.import).path;
   for (const SkippedPicture& picture : data_.skipped)
     summary["skipped_pictures"].push_back({{"picture", picture.path}, {"reason", picture.reason}});
   return summary;

@@ -15,6 +15,7 @@
 #include "tributary/data/load.h"
 #include "tributary/methods/registry.h"
 #include "tributary/model_io/import_weights.h"
+#include "tributary/model_io/student.h"
 #include "tributary/run/distributed_session.h"
 #include "tributary/run/kept_round.h"
 #include "tributary/run/result_estimate.h"
@@ -25,7 +26,7 @@
 namespace tributary {
 
 struct AdaptationRunOptions {
-  std::vector<std::string> sources;  // model files
+  std::vector<std::string> sources;  // model files, and score files (io/score_file.h)
   std::string target;                // unlabelled pictures
   PictureArray target_array;         // the same in memory; `target` is then its name
   std::string folder;                // of the run
@@ -38,7 +39,8 @@ struct AdaptationRunOptions {
   MethodOptions method_options;
   int64_t batch = 64;  // pictures per batch before micro-batches are tried
   ImportOptions import;
-  LoadOptions load;  // its preprocessing is replaced by that of the sources
+  StudentOptions student;  // of score files
+  LoadOptions load;        // its preprocessing is replaced by that of the sources
   RunOutputOptions outputs;
   CheckpointOptions checkpoints;
   KeepRule keep = KeepRule::kAuto;  // which round is the result
@@ -76,7 +78,14 @@ class AdaptationRun {
   void require_class_sets(const Ensemble& sources) const;
   // Throws an InputError if the method trains, and nothing of a source can be: an imported module may be frozen.
   void require_trainable(const Ensemble& sources) const;
-  Ensemble load_unadapted() const;
+  // Throws an InputError if some sources are scores and the method or an option cannot take them.
+  void require_scores_usable(const Ensemble& sources) const;
+  // Throws an InputError if a student with random weights would have to learn photographs.
+  void require_small_pictures(const Ensemble& sources) const;
+  // With the scores of the target pictures, once these are loaded.
+  Ensemble load_unadapted(std::vector<std::string>* notices = nullptr) const;
+  // Finds the rows of the target pictures in the score files.
+  void match_scores(Ensemble& sources) const;
   void load_data(const Ensemble& sources);
   void load_given(const Ensemble& sources);
   // Writes the given labels, so that nobody measures accuracy on them.

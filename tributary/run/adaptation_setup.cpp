@@ -9,8 +9,8 @@ AdaptationSetup::AdaptationSetup() {
   table
       .texts(
           "", "source", &options.sources,
-          "source models: model files, PyTorch weights or folders with source_F.pt; FILE:classes=LIST,name=WARD gives "
-          "one its own name or options of imported weights")
+          "source models: model files, PyTorch weights or folders with source_F.pt, or scores of the target pictures "
+          "(.csv, .npy, .npz); FILE:classes=LIST,name=WARD gives one its own name or options of imported weights")
       .metavar("FILE");
   table
       .text("", "target", &options.target,
@@ -37,6 +37,7 @@ AdaptationSetup::AdaptationSetup() {
   choice.declare(table);
   declare_keep(table, options.keep);
   tributary::declare(table, options.estimate);
+  tributary::declare(table, options.student);
   tributary::declare(table, options.outputs);
   tributary::declare(table, options.checkpoints);
   session.declare(table);
@@ -63,6 +64,7 @@ AdaptationRun AdaptationSetup::prepare(RunListener& listener) {
   options.method = choice.entry();
   options.method_options = choice.common();
   options.batch = choice.batch();
+  options.student.seed = static_cast<uint64_t>(options.method_options.seed);
   options.load = data.load_options(common.threads);
   options.outputs.report.threads = static_cast<int>(common.threads);
   return AdaptationRun(options, run_configuration(table, common.threads, session), session, listener);

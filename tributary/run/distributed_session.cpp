@@ -74,8 +74,9 @@ Checkpointer& DistributedSession::checkpointer(CheckpointFolder* own, const Chec
 void DistributedSession::shard(Ensemble& ensemble, SupportedSharding supported) const {
   if (!process_group_) return;
   const bool even = supported == SupportedSharding::kEither && ensemble.size() % process_group_->size() == 0;
-  const bool by_sources =
-      shard_by_ == ShardBy::kSources || (shard_by_ == ShardBy::kAuto && even && process_group_->size() > 1);
+  const bool by_sources =  // not with a student, which is trained alone first
+      !ensemble.has_student &&
+      (shard_by_ == ShardBy::kSources || (shard_by_ == ShardBy::kAuto && even && process_group_->size() > 1));
   ensemble.shard(*process_group_,
                  supported == SupportedSharding::kNone ? Sharding::By::kNothing
                  : by_sources                          ? Sharding::By::kSources

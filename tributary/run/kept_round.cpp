@@ -65,11 +65,14 @@ nlohmann::json estimated_accuracy(const WitnessRule& witnesses, const Tensor& la
 
 void KeptRound::on_round(const RoundEvent& event) {
   torch::NoGradGuard no_grad;
-  const int64_t classes = event.probabilities.size(1), sources = event.ensemble->size();
+  const Ensemble& ensemble = *event.ensemble;
+  const int64_t classes = event.probabilities.size(1), sources = ensemble.members() - (ensemble.has_student ? 1 : 0);
   const Tensor label = event.probabilities.argmax(-1).cpu();
-  const LabelFreeScores scores = label_free_scores(event.probabilities, event.weights, sources);
+  // Trust in a student is trust in what all the others taught it.
+  const LabelFreeScores scores =
+      label_free_scores(event.probabilities, ensemble.without_student(event.weights), sources);
   if (event.round == 0) {
-    witnesses_ = WitnessRule(event.logits, event.ensemble->known());
+    witnesses_ = WitnessRule(ensemble.without_student(event.logits), ensemble.without_student(ensemble.known()));
     first_label_ = label;
     first_scores_ = scores;
   }
@@ -199,19 +202,19 @@ void KeptRound::restore(const nlohmann::json& state) {
 }
 
 void KeptRound::require_fit(const RunShape& shape, const Ensemble& ensemble) const {
-  const auto [pictures, sources, classes, round] = shape;
+  const auto [pictures, sources, classes, round, members, witnesses] = shape;
   require_in_checkpoint(witnesses_.classes() == classes, "witness classes");
-  require_integers(witnesses_.labels(), {sources, pictures}, kAbstains, classes, "witnesses");
+  require_integers(witnesses_.labels(), {witnesses, pictures}, kAbstains, classes, "witnesses");
   require_integers(first_label_, {pictures}, 0, classes, "first label");
   if (previous_label_.defined()) require_integers(previous_label_, {pictures}, 0, classes, "previous label");
   require_in_checkpoint(static_cast<int64_t>(reasons_.size()) == round, "rounds that were judged");
   if (rule_ != KeepRule::kLabelFree) return;
   require_in_checkpoint(candidate_.round < round, "kept round");
   if (candidate_.mixture.weights.defined()) require_numbers(candidate_.mixture.weights, {sources}, "kept mixture");
-  if (candidate_.weights.defined()) require_numbers(candidate_.weights, {sources}, "kept weights");
+  if (candidate_.weights.defined()) require_numbers(candidate_.weights, {members}, "kept weights");
   require_integers(candidate_.predictions.label, {pictures}, 0, classes, "kept labels");
   require_numbers(candidate_.predictions.confidence, {pictures}, "kept confidences");
-  require_integers(candidate_.predictions.by_source, {sources, pictures}, 0, classes, "kept labels by source");
+  require_integers(candidate_.predictions.by_source, {members, pictures}, 0, classes, "kept labels by source");
   const NamedTensors state = ensemble.state();
   require_in_checkpoint(state.size() == candidate_.models.size(), "kept models");
   for (const NamedTensor& tensor : state) {

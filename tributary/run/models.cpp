@@ -11,6 +11,8 @@ namespace tributary {
 
 Ensemble load_models(const std::vector<std::string>& models, const std::string& rule, const ImportOptions& options,
                      std::vector<std::string>* notices) {
+  if (models.size() == 1 && is_score_file(models.front()))
+    input_error("{} holds scores of pictures, not a model; only tributary adapt takes it", models.front());
   Ensemble ensemble = models.size() == 1 ? load_ensemble(model_path(models.front()), options, notices)
                                          : load_sources(models, options, notices);
   if (rule.empty()) return ensemble;

@@ -35,6 +35,10 @@ double system_time() {
 
 void ProgressObserver::on_step(const StepEvent& event) {
   const double within = static_cast<double>(event.step) / static_cast<double>(event.steps);
+  if (event.round == 0) {
+    progress_.update(within, "student", facts_);
+    return;
+  }
   const double done = (static_cast<double>(event.round - 1) + within) / static_cast<double>(event.rounds);
   progress_.update(done, head_of(event.round, event.rounds), facts_);
 }
@@ -122,9 +126,7 @@ TensorBoardObserver::TensorBoardObserver(const std::string& folder, const Accura
     : clock_(clock ? std::move(clock) : system_time), file_(folder, clock_()), accuracy_(accuracy) {}
 
 void TensorBoardObserver::on_round(const RoundEvent& event) {
-  std::vector<std::string> sources;
-  for (const SourceModel& source : event.ensemble->sources) sources.push_back(source.info().name);
-  std::vector<Scalar> scalars = round_scalars(round_metrics(event), sources);
+  std::vector<Scalar> scalars = round_scalars(round_metrics(event), event.ensemble->member_names());
   if (accuracy_) scalars.push_back({"accuracy", 100 * accuracy_->last()});
   const double now = clock_();
   for (const Scalar& scalar : scalars) file_.scalar(scalar.tag, event.round, scalar.value, now);

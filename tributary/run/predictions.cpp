@@ -63,14 +63,15 @@ std::string predictions_text(const ImageSet& images, const std::vector<SkippedPi
                              const Ensemble& ensemble, const PredictedLabels& predictions, PredictionFormat format) {
   const auto& [host_predicted, host_confidence, by_source, check] = predictions;
   const Tensor agreement = agreement_of(host_predicted, by_source, ensemble.known());
-  const int64_t sources = ensemble.size() > 1 ? ensemble.size() : 0;
+  const int64_t sources = ensemble.members() > 1 ? ensemble.members() : 0;
+  const std::vector<std::string> names = ensemble.member_names();
   const bool csv = format == PredictionFormat::kCsv;
   const auto class_name = [&](int64_t index) { return ensemble.classes()[index]; };
 
   std::string text;
   if (csv) {
     text = "path,class,confidence,agreement";
-    for (int64_t j = 0; j < sources; ++j) text += "," + csv_field(ensemble.sources[j].info().name);
+    for (int64_t j = 0; j < sources; ++j) text += "," + csv_field(names[static_cast<size_t>(j)]);
     text += check.defined() ? ",check,error\n" : ",error\n";
   }
   for (int64_t i = 0; i < images.size(); ++i) {
@@ -90,7 +91,7 @@ std::string predictions_text(const ImageSet& images, const std::vector<SkippedPi
     json object = {
         {"path", line.path}, {"class", line.name}, {"confidence", line.confidence}, {"agreement", line.agreement}};
     for (int64_t j = 0; j < sources; ++j)
-      object["sources"].push_back({{"name", ensemble.sources[j].info().name}, {"class", line.by_source[j]}});
+      object["sources"].push_back({{"name", names[static_cast<size_t>(j)]}, {"class", line.by_source[j]}});
     if (line.check) object["check"] = *line.check;
     text += json_line(object);
   }

@@ -99,11 +99,13 @@ void declare(OptionTable& table, EstimateOptions& options) {
 void ConfidenceRecord::on_round(const RoundEvent& event) {
   if (event.round > 0) return;
   torch::NoGradGuard no_grad;
-  confidence_ = plain_confidence(event.logits);
-  reached_ = torch::full({event.logits.size(0), event.logits.size(1)}, -1, torch::kInt64);
-  const Tensor own = own_logits(event.logits, event.ensemble->known());
-  for (int64_t j = 0; j < event.ensemble->size(); ++j) {
-    const auto& calibration = event.ensemble->sources[static_cast<size_t>(j)].info().calibration;
+  const Ensemble& ensemble = *event.ensemble;
+  const Tensor logits = ensemble.without_student(event.logits);
+  confidence_ = plain_confidence(logits);
+  reached_ = torch::full({logits.size(0), logits.size(1)}, -1, torch::kInt64);
+  const Tensor own = own_logits(logits, ensemble.without_student(ensemble.known()));
+  for (int64_t j = 0; j < ensemble.size() - (ensemble.has_student ? 1 : 0); ++j) {
+    const auto& calibration = ensemble.sources[static_cast<size_t>(j)].info().calibration;
     if (!calibration) continue;
     const ConfidenceScores scores = confidence_scores(own[j], calibration->temperature);
     reached_[j] = (scores.confidence >= calibration->threshold_confidence).to(torch::kInt64);
@@ -125,7 +127,7 @@ void ConfidenceRecord::restore_tensors(const NamedTensors& tensors) {
 void ConfidenceRecord::require_fit(const RunShape& shape) const {
   require_in_checkpoint(reached_.defined() && confidence_.defined(), kReached);
   require_numbers(confidence_, {shape.pictures}, kConfidence);
-  require_integers(reached_, {shape.sources, shape.pictures}, -1, 2, kReached);
+  require_integers(reached_, {shape.witnesses, shape.pictures}, -1, 2, kReached);
 }
 
 std::vector<Tensor> ConfidenceRecord::is_confident() const {

@@ -53,8 +53,8 @@ struct ResultToJudge {
   std::vector<Tensor> is_confident = {};   // as in Witnesses
   Tensor first_label = {};                 // int64 [n], of the mixture before any training
   Tensor first_confidence = {};            // float [n], as in MixtureLabels
-  Tensor logits = {};                      // [m, n, K], of the adapted sources
-  Tensor known = {};                       // Ensemble::known
+  Tensor logits = {};                      // [m, n, K], of the adapted witnesses
+  Tensor known = {};                       // bool [m, K], of the witnesses: Ensemble::known
   Tensor probabilities = {};               // [n, K], of the mixture at temperature 1
   Tensor left_out = {};                    // int64 [m, n]: row j from an adaptation without source j; or undefined
   std::vector<std::string> collapse = {};  // signs of it

@@ -55,7 +55,9 @@ void RunRecord::on_round(const RoundEvent& event) {
 }
 
 LabelFreeScores RunRecord::scores() const {
-  return label_free_scores(last_.probabilities, last_.weights, last_.ensemble->size());
+  const Ensemble& ensemble = *last_.ensemble;
+  return label_free_scores(last_.probabilities, ensemble.without_student(last_.weights),
+                           ensemble.members() - (ensemble.has_student ? 1 : 0));
 }
 
 void RunRecord::save(nlohmann::json& state) const {
@@ -131,11 +133,15 @@ double RunRecord::changed_share(const Tensor& label) const {
 }
 
 void RunRecord::add_to(nlohmann::json& summary) const {
-  const int64_t count = last_.ensemble->size();
-  const Tensor share = trust_of(last_.weights, count);
-  for (int64_t j = 0; j < count; ++j)
-    summary["sources"].push_back(
-        {{"name", last_.ensemble->sources[j].info().name}, {"weight", share[j].item<double>()}});
+  const Ensemble& ensemble = *last_.ensemble;
+  const std::vector<std::string> names = ensemble.member_names();
+  const Tensor share = trust_of(last_.weights, ensemble.members());
+  for (int64_t j = 0; j < ensemble.members(); ++j) {
+    nlohmann::json source = {{"name", names[static_cast<size_t>(j)]}, {"weight", share[j].item<double>()}};
+    if (j >= ensemble.size()) source["scores"] = true;
+    if (ensemble.has_student && j == ensemble.size() - 1) source["student"] = true;
+    summary["sources"].push_back(source);
+  }
   if (const auto partly = partly_known(*last_.ensemble); !partly.empty()) summary["known_by"] = partly;
   summary["pictures"] = last_.probabilities.size(0);
   summary["rounds"] = last_.rounds;
@@ -153,7 +159,7 @@ void RunRecord::add_to(nlohmann::json& summary) const {
 }
 
 void RunRecord::replace_result(nlohmann::json& summary, const RoundResult& result) const {
-  const Tensor share = trust_of(result.weights, last_.ensemble->size());
+  const Tensor share = trust_of(result.weights, last_.ensemble->members());
   for (int64_t j = 0; j < share.size(0); ++j)
     summary["sources"][static_cast<size_t>(j)]["weight"] = share[j].item<double>();
   summary["changed_share"] = changed_share(result.predictions.label);

@@ -12,6 +12,7 @@
 #include "tributary/device/device.h"
 #include "tributary/methods/selective/model_average.h"
 #include "tributary/methods/selective/selective_task.h"
+#include "tributary/methods/selective/student.h"
 #include "tributary/methods/selective/target_state.h"
 
 namespace tributary {
@@ -50,6 +51,9 @@ class Adaptation {
     if (target.size() < 2)
       input_error("the target set has {} picture{}; adaptation needs at least 2", target.size(),
                   target.size() == 1 ? "" : "s");
+    if (options_.cross_labels && !ensemble_.fixed.empty())
+      input_error("--cross-labels needs models, but of {} there are only scores; leave it out",
+                  ensemble_.fixed[0].scores.path);
   }
 
   // The given labels, on the device.
@@ -61,11 +65,12 @@ class Adaptation {
     event_.rounds = options_.rounds;
     event_.alignment = options_.lambda_adv > 0;
     TargetState state;
-    if (const Checkpoint* from = checkpointer_.resume_point()) {
+    const Checkpoint* const from = checkpointer_.resume_point();
+    if (from && from->integer("round", 0, options_.rounds) > 0) {
       restore(*from);
       state = finish_round();
     } else {
-      state = first_state(ensemble_, images_, options_, given_);
+      state = ensemble_.has_student ? teach_student(from) : first_state(ensemble_, images_, options_, given_);
       event_.initial_confident =
           initial_count(std::get<0>(state.score.max(-1)), options_.lambda_alpha, options_.threshold);
       event_.phases = state.seconds;
@@ -96,6 +101,54 @@ class Adaptation {
  private:
   // Whether samples differ in the weight of their cross-entropy.
   bool weights_samples() const { return options_.sample_weights || !given_.empty(); }
+
+  // Trains the student on the labels of the other members, and returns the state of all of them.
+  TargetState teach_student(const Checkpoint* from) {
+    TargetFacts facts;
+    Tensor labels;
+    if (from) {
+      facts = {from->number("largest_share", 0), from->number("trust", 0), from->integer("dominated", 0, 1) != 0};
+      labels = from->at("teacher").to(images_.device());
+      require_numbers(labels, {images_.size(), static_cast<int64_t>(ensemble_.classes().size())}, "teacher");
+    } else {
+      const TargetState teachers = first_state(ensemble_, images_, options_, given_);
+      facts = {teachers.largest_share, teachers.trust, teachers.dominated};
+      labels = teacher_labels(teachers);
+    }
+    StudentTask task(ensemble_.sources.back(), labels, options_);
+    TrainingLoop loop(task, images_, task.loop_options());
+    loop.start(task.steps());
+    if (from) {
+      watch_ = Stopwatch(from->number("seconds", 0));
+      from->restore("", ensemble_.state());
+      from->restore("optimiser.", task.state());
+      loop.restore(*from, "loop.");
+    }
+    const auto take = [&] {
+      Checkpoint now;
+      now.facts() = {{"round", 0},
+                     {"seconds", watch_.seconds()},
+                     {"largest_share", facts.largest_share},
+                     {"trust", facts.trust},
+                     {"dominated", facts.dominated ? 1 : 0}};
+      now.tensors = {{"teacher", task.labels()}};
+      loop.save(now, "loop.");
+      now.add("optimiser.", task.state());
+      now.add("", ensemble_.state());
+      return now;
+    };
+    loop.run(loop.steps(), checkpointer_, take, [&](std::span<const int64_t>) {
+      observer_.on_step({/*round=*/0, event_.rounds, loop.done(), loop.steps()});
+    });
+    loop.require_finite();
+    return taught_state(ensemble_, images_, facts, options_, given_);
+  }
+
+  // What the student learns, [n, K]: the labels that the other members give.
+  Tensor teacher_labels(const TargetState& teachers) const {
+    const Tensor share = normalised_weights(teachers.weights);
+    return with_given_scores(combine(teachers.logits, {Combination::kWeightedLogits, share}), given_);
+  }
 
   void begin_round() {
     if (average_) average_->hold_trained();
@@ -175,7 +228,7 @@ class Adaptation {
     require_in_checkpoint(selection_.confident.numel() > 0 && selection_.confident.numel() <= n, "confident");
     require_integers(selection_.unconfident, {n - selection_.confident.numel()}, 0, n, "unconfident");
     memory_.weights = here("weights");
-    require_numbers(memory_.weights, {ensemble_.size()}, "weights");
+    require_numbers(memory_.weights, {ensemble_.members()}, "weights");
     if (options_.score_memory > 0) {
       memory_.score = here("score");
       require_numbers(memory_.score, {n, classes}, "score");
@@ -208,13 +261,13 @@ class Adaptation {
   }
 
   void report(const TargetState& state) {
-    ensemble_.mixture = state.mixture;
+    ensemble_.mixture = ensemble_.deployed(state.mixture);
     synchronise(images_.device());
     event_.seconds = watch_.seconds();
     event_.ensemble = &ensemble_;
     event_.features = state.features;
     event_.logits = state.logits;
-    event_.probabilities = state.probabilities;
+    event_.probabilities = ensemble_.fixed.empty() ? state.probabilities : combine(state.own_logits, ensemble_.mixture);
     event_.score = state.score;
     event_.weights = state.weights;
     observer_.on_round(event_);

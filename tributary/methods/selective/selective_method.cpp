@@ -50,6 +50,7 @@ MethodEntry selective_method() {
   entry.row = "Ours";
   entry.is_own = true;
   entry.mixes_class_sets = true;
+  entry.excludes_scores = [options] { return std::string(options->cross_labels ? "--cross-labels" : ""); };
   entry.length_options = {"rounds", "inner_epochs"};
   entry.apply_presets = [options](const OptionTable& table, MethodOptions& common) {
     static_cast<MethodOptions&>(*options) = common;

@@ -125,6 +125,9 @@ void declare_ingredients(OptionTable& table, SelectiveOptions& options) {
   table.number(section, "model_average", &options.model_average, 0, 0.99,
                "share of earlier rounds in a moving average of the sources, which labels the target set and is the "
                "result; 0 for none");
+  table.integer(section, "student_epochs", &options.student_epochs, 0, 100000,
+                "passes over the pictures in which a student learns the labels of sources that are only predictions; 0 "
+                "takes 15 for photographs and 30 for digits");
   table.flag(section, "cross_labels", &options.cross_labels,
              "label a source by the others where they are surer of a sample without it");
 }

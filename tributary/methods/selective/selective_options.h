@@ -66,6 +66,7 @@ struct SelectiveOptions : MethodOptions {
   int64_t neighbours = 0;               // whose scores are averaged into that of a sample
   double neighbour_share = 0.5;         // share of the neighbours in that average
   double model_average = 0;             // share of earlier rounds in a moving average of the sources, which labels
+  int64_t student_epochs = 0;           // that a student learns the labels of fixed sources; 0: by the architecture
   bool cross_labels = false;            // label a source by the others where these are surer without it
   AggregationOptions aggregation;
   PrototypeOptions prototypes;

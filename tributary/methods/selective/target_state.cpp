@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "tributary/adapt/agreement.h"
 #include "tributary/adapt/class_balance.h"
@@ -23,16 +24,22 @@ double lap(Stopwatch& watch, torch::Device device) {
   return watch.lap();
 }
 
-TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
+enum class Student { kIncluded, kLeftOut };
+
+TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options,
+                             Student student = Student::kIncluded) {
   TargetState state;
+  const bool without = student == Student::kLeftOut && ensemble.has_student;
+  const std::span<SourceModel> sources(ensemble.sources.data(), ensemble.sources.size() - (without ? 1 : 0));
   std::vector<Tensor> logits;
-  for (const Outputs& outputs :
-       evaluate(ensemble.sources, images, is_mixed(options.precision), &state.seconds.waiting)) {
-    state.features.push_back(outputs.features);
-    logits.push_back(outputs.logits);
-  }
-  state.logits = ensemble.stacked(logits);
-  state.known = ensemble.known();
+  if (!sources.empty())
+    for (const Outputs& outputs : evaluate(sources, images, is_mixed(options.precision), &state.seconds.waiting)) {
+      state.features.push_back(outputs.features);
+      logits.push_back(outputs.logits);
+    }
+  state.logits = ensemble.with_fixed(logits);
+  state.known = without ? ensemble.without_student(ensemble.known()) : ensemble.known();
+  if (!without) state.own_logits = ensemble.fixed.empty() ? state.logits : ensemble.stacked(logits);
   return state;
 }
 
@@ -40,7 +47,7 @@ TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, con
 Tensor starting_weights(const TargetState& state, const Ensemble& ensemble, const SelectiveOptions& options) {
   if (options.aggregation.start == WeightStart::kAgreement)
     return agreement_start(votes(state.logits, state.known), state.logits.size(-1)).to(state.logits.device());
-  return initial_weights(ensemble.size(), options.aggregation.start,
+  return initial_weights(state.logits.size(0), options.aggregation.start,
                          Random(static_cast<uint64_t>(options.seed), Purpose::kWeights))
       .to(ensemble.sources.front().device());
 }
@@ -82,6 +89,15 @@ void take_target_statistics(Ensemble& ensemble, const DeviceImages& images, int6
   adapt_batch_norm(ensemble, images, passes, static_cast<uint64_t>(options.seed), is_mixed(options.precision));
 }
 
+// The running statistics of all sources but a student.
+NamedTensors given_statistics(const Ensemble& ensemble) {
+  NamedTensors statistics = running_statistics(ensemble);
+  const std::string student = fmt::format("source.{}.", ensemble.size() - 1);
+  if (ensemble.has_student)
+    std::erase_if(statistics, [&](const NamedTensor& tensor) { return tensor.name.starts_with(student); });
+  return statistics;
+}
+
 double trust_in(const TargetState& state) {
   return mutual_trust(votes(state.logits, state.known), state.logits.size(-1));
 }
@@ -95,22 +111,28 @@ void measure_largest_class(TargetState& state, const Tensor& label) {
 // Evaluates the unadapted sources, with the statistics of the target set in BatchNorm if the options ask for it and, by
 // the rule of agreement, the sources then agree more.
 TargetState evaluate_start(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options) {
-  const NamedTensors statistics = running_statistics(ensemble);
+  const auto take_statistics = [&] {
+    adapt_batch_norm(ensemble, images, options.target_statistics, static_cast<uint64_t>(options.seed),
+                     is_mixed(options.precision), /*leave_student_out=*/true);
+  };
+  const auto evaluate_given = [&] { return evaluate_sources(ensemble, images, options, Student::kLeftOut); };
+  const NamedTensors statistics = given_statistics(ensemble);
   if (options.target_statistics == 0 || statistics.empty()) {
-    TargetState state = evaluate_sources(ensemble, images, options);
+    TargetState state = evaluate_given();
     measure_largest_class(state, first_labels(state, ensemble, options));
     return state;
   }
-  const bool compares = options.statistics_rule == StatisticsRule::kAgreement && ensemble.size() >= 2;
+  const int64_t opinions = ensemble.members() - (ensemble.has_student ? 1 : 0);
+  const bool compares = options.statistics_rule == StatisticsRule::kAgreement && opinions >= 2;
   if (!compares && options.class_cap == 0) {
-    take_target_statistics(ensemble, images, options.target_statistics, options);
-    return evaluate_sources(ensemble, images, options);
+    take_statistics();
+    return evaluate_given();
   }
   const NamedTensors own = copy_of(statistics);
-  TargetState before = evaluate_sources(ensemble, images, options);
+  TargetState before = evaluate_given();
   measure_largest_class(before, first_labels(before, ensemble, options));
-  take_target_statistics(ensemble, images, options.target_statistics, options);
-  TargetState after = evaluate_sources(ensemble, images, options);
+  take_statistics();
+  TargetState after = evaluate_given();
   after.largest_share = before.largest_share;
   const Tensor own_labels = votes(before.logits, before.known), labels = votes(after.logits, after.known);
   const int64_t classes = after.logits.size(-1);
@@ -144,12 +166,15 @@ Tensor unit_rows(const Tensor& score) {
 
 void score_target(TargetState& state, const SelectiveOptions& options, const GivenLabels& given) {
   state.probabilities = combine(state.logits, state.mixture);
-  const Tensor shares = normalised_weights(state.weights);
   const Tensor mixture = options.score_scale == ScoreScale::kUnit
-                             ? combine(state.logits, {Combination::kWeightedLogits, shares})
+                             ? combine(state.logits, {Combination::kWeightedLogits, normalised_weights(state.weights)})
                              : state.probabilities;
-  state.score = options.denoise ? denoised_score(mixture, shares, state.posteriors) : mixture;
-  if (options.neighbours > 0)
+  const auto sources = static_cast<int64_t>(state.features.size());  // fixed ones have no features
+  const Tensor shares =
+      normalised_weights(sources == state.weights.size(0) ? state.weights : leading_weights(state.weights, sources));
+  state.score =
+      options.denoise && state.posteriors.defined() ? denoised_score(mixture, shares, state.posteriors) : mixture;
+  if (options.neighbours > 0 && sources > 0)
     state.score =
         neighbour_average(with_given_scores(unit_rows(state.score), given),
                           joint_neighbours(state.features, shares, options.neighbours), options.neighbour_share);
@@ -180,6 +205,9 @@ void synchronise_state(const TargetState& state, const Ensemble& ensemble) {
 template <typename LabelOf>
 Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, const GivenLabels& given,
                      LabelOf label_of) {
+  const auto sources = static_cast<int64_t>(state.features.size());
+  const Tensor of_sources = state.known.defined() ? state.known.narrow(0, 0, sources) : Tensor();
+  if (sources == 0 || (of_sources.defined() && !are_linked(of_sources))) return {};
   std::vector<Tensor> posteriors;
   for (size_t j = 0; j < state.features.size(); ++j) {
     const Tensor own = state.logits[static_cast<int64_t>(j)].softmax(-1);
@@ -188,7 +216,7 @@ Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, 
     posteriors.push_back(refined_posterior(state.features[j], with_given_labels(label_of(source, own), given), own,
                                            options.prototypes, known, given));
   }
-  return complete_posteriors(at::stack(posteriors), state.known);
+  return complete_posteriors(at::stack(posteriors), of_sources);
 }
 
 // The class prior that the options ask for, estimated from a score [n, K] if it is `auto`; undefined if it is uniform.
@@ -200,13 +228,12 @@ Tensor prior_of(const Tensor& score, double trust, const Ensemble& ensemble, con
 
 }  // namespace
 
-TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options,
-                        const GivenLabels& given) {
-  torch::NoGradGuard no_grad;
-  Stopwatch watch;
-  TargetState state = evaluate_start(ensemble, images, options);
+namespace {
+
+// Completes the state of an evaluation before training.
+void label_first(TargetState& state, Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options,
+                 const GivenLabels& given, Stopwatch& watch) {
   state.seconds.evaluation = lap(watch, images.device());
-  if (options.has_class_prior()) state.trust = trust_in(state);
   const Tensor prior = prior_of(state.logits.softmax(-1).mean(0), state.trust, ensemble, options);
   state.weights = first_weights(state, starting_weights(state, ensemble, options), prior, options, given);
   state.seconds.weights = lap(watch, images.device());
@@ -220,6 +247,29 @@ TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const Se
   label_sources(state, options, given);
   synchronise_state(state, ensemble);
   state.seconds.labels = lap(watch, images.device());
+}
+
+}  // namespace
+
+TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options,
+                        const GivenLabels& given) {
+  torch::NoGradGuard no_grad;
+  Stopwatch watch;
+  TargetState state = evaluate_start(ensemble, images, options);
+  if (options.has_class_prior()) state.trust = trust_in(state);
+  label_first(state, ensemble, images, options, given, watch);
+  return state;
+}
+
+TargetState taught_state(Ensemble& ensemble, const DeviceImages& images, const TargetFacts& facts,
+                         const SelectiveOptions& options, const GivenLabels& given) {
+  torch::NoGradGuard no_grad;
+  Stopwatch watch;
+  TargetState state = evaluate_sources(ensemble, images, options);
+  state.largest_share = facts.largest_share;
+  state.dominated = facts.dominated;
+  state.trust = facts.trust;
+  label_first(state, ensemble, images, options, given, watch);
   return state;
 }
 

@@ -11,12 +11,13 @@
 namespace tributary {
 
 struct TargetState {
-  Tensor logits;                 // [m, n, K], completed (model/class_sets.h)
+  Tensor logits;                 // [m, n, K], of all members of the ensemble, completed (model/class_sets.h)
+  Tensor own_logits;             // the same of the sources alone, completed without the others
   Tensor known;                  // bool [m, K]: which source knows which class; undefined if all know all
-  std::vector<Tensor> features;  // [n, d_j], see adapt/feature_rows.h
+  std::vector<Tensor> features;  // [n, d_j] of the sources, see adapt/feature_rows.h
   Tensor weights;                // [m], raw
   Mixture mixture;               // of these weights; gives h
-  Tensor posteriors;             // [m, n, K], of the prototypes
+  Tensor posteriors;             // [sources, n, K], of the prototypes; undefined without features
   Tensor probabilities;          // [n, K], the mixture h
   Tensor score;                  // [n, K], denoised
   Tensor source_label;           // int64 [m, n], with `cross_labels`: the pseudo-labels of each source
@@ -26,10 +27,20 @@ struct TargetState {
   PhaseSeconds seconds;          // spent on computing all this
 };
 
-// The state before training: prototypes from the sources' own labels, weights from their initial values. Given labels
+// The state of the members whose scores or weights are given, which a student learns from. Without a student it is
+// that before training: prototypes from the sources' own labels, weights from their initial values. Given labels
 // are on the device of the sources, here and below.
 TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options,
                         const GivenLabels& given = {});
+
+// What the unadapted members say about the target set, for the state of a student that they have taught.
+struct TargetFacts {
+  double largest_share = 0, trust = 0;  // as in `TargetState`
+  bool dominated = false;
+};
+// The state with a student that has been taught.
+TargetState taught_state(Ensemble& ensemble, const DeviceImages& images, const TargetFacts& facts,
+                         const SelectiveOptions& options, const GivenLabels& given = {});
 // Whether the target set is not trained on, because one class dominates it (`SelectiveOptions::leave_dominated`).
 bool leaves_untrained(const TargetState& state, const SelectiveOptions& options);
 

@@ -25,7 +25,8 @@ void pass(SourceModel& source, const Tensor& x, bool by_sources) {
 }  // namespace
 
 void adapt_batch_norm(Ensemble& ensemble, const DeviceImages& images, int64_t passes, uint64_t seed,
-                      bool mixed_precision) {
+                      bool mixed_precision, bool leave_student_out) {
+  const size_t count = ensemble.sources.size() - (leave_student_out && ensemble.has_student ? 1 : 0);
   torch::NoGradGuard no_grad;
   const int64_t batch = std::min(kBatch, images.size());
   Sampler sampler(torch::arange(images.size()), batch, Random(seed, Purpose::kShuffle, {0, 0}),
@@ -35,7 +36,7 @@ void adapt_batch_norm(Ensemble& ensemble, const DeviceImages& images, int64_t pa
   for (int64_t i = 0; i < updates; ++i) {
     check_interrupt();
     const std::vector<Tensor> x = views(images.gather(sampler.next()), ensemble.sources);
-    for (size_t j = 0; j < x.size(); ++j)
+    for (size_t j = 0; j < count; ++j)
       if (ensemble.sources[j].layered()) pass(ensemble.sources[j], x[j], ensemble.by_sources());
   }
 }
