@@ -110,6 +110,8 @@ TEST(RunSummary, BeginsWithTheVerdict) {
                                                  "wrong\n"),
                              testing::EndsWith("\nWARNING      do not use this model; the unadapted one is probably "
                                                "better: u\n")));
+  summary["confidence"]["check"] = 1250;
+  EXPECT_THAT(run_summary_text(summary), HasSubstr("\ncheck        all 1,250 pictures\n"));
   summary["estimate"]["after"] = nullptr;
   summary["confidence"]["calibrated"] = false;
   EXPECT_THAT(run_summary_text(summary), Not(testing::AnyOf(HasSubstr("estimated"), HasSubstr("check "))));

@@ -89,8 +89,10 @@ std::string run_summary_text(const json& summary) {
   if (summary.contains("confidence")) {
     const json& confidence = summary.at("confidence");
     if (const auto check = confidence.at("check").get<int64_t>(); check > 0 && confidence.at("calibrated").get<bool>())
-      line("check", fmt::format("{} of {} pictures; of the others, about {:.2g} % are wrong", thousands(check),
-                                pictures, confidence.at("accept_error").get<double>()));
+      line("check", check == summary.at("pictures")
+                        ? fmt::format("all {} pictures", pictures)
+                        : fmt::format("{} of {} pictures; of the others, about {:.2g} % are wrong", thousands(check),
+                                      pictures, confidence.at("accept_error").get<double>()));
   }
   const auto done = summary.contains("stopped") ? summary.at("stopped").at("round").get<int64_t>()
                                                 : summary.at("rounds").get<int64_t>();
