@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -62,6 +63,7 @@ class Bench : public Command {
 
   void run() override {
     common_.apply(table_);
+    refuse_unused();
     catch_interrupts();
     announce_parent();
     session_.begin();
@@ -86,6 +88,27 @@ class Bench : public Command {
   }
 
  private:
+  // Tables and the measurement of speed have options of their own.
+  void refuse_unused() const {
+    OptionTable of_speed, of_tables;
+    SpeedOptions speed;
+    BenchTableOptions tables;
+    tributary::declare(of_speed, speed);
+    cli::declare(of_tables, tables);
+    const auto has = [](const OptionTable& table, const std::string& key) {
+      return std::any_of(table.options().begin(), table.options().end(),
+                         [&](const Option& option) { return option.key == key; });
+    };
+    for (const GivenOption& given : table_.given_options()) {
+      if (what_ == "speed" && has(of_tables, given.key))
+        input_error("{} belongs to tables and has no effect on bench speed; leave it out", given.where);
+      const bool shared = given.key == "architecture" || (given.key == "pictures" && what_ == "digits");
+      if (what_ != "speed" && !shared && has(of_speed, given.key))
+        input_error("{} has no effect on bench {}; --set passes options to the adaptations", given.where,
+                    printable(what_));
+    }
+  }
+
   static void show(const nlohmann::json& result) {
     print(fmt::format("{} x {}, batch {}, {} on {}\n\n", result.at("sources").get<int64_t>(),
                       result.at("architecture").get<std::string>(), result.at("batch").get<int64_t>(),

@@ -91,6 +91,9 @@ class Distill : public Command {
     common_.apply(table_);
     if (!std::filesystem::exists(options_.model))
       input_error("{} does not exist; name a run folder or a mixture file", options_.model);
+    if (options_.training.labels == TeacherLabels::kHard &&
+        options_.training.temperature != DistillationOptions().temperature)
+      input_error("--temperature has no effect with --labels hard; add --labels soft, or leave it out");
     const bool is_run = std::filesystem::is_directory(options_.model);
     model_path(options_.model);  // throws if there is no model
     if (options_.out.empty() && !is_run) input_error("name the model file to write with --out");

@@ -41,6 +41,9 @@ class Export : public Command {
     table_.text("", "rule", &rule_, "combination of several models: mean_prob, mean_logit or vote");
     table_.flag("", "json", &json_, "print the result as JSON").transient();
     tributary::declare(table_, import_);
+    table_.help_group("Output", {"onnx", "torchscript", "safetensors", "state_dict", "card", "json"});
+    table_.help_group("Model", {"source", "rule"});
+    table_.help_group("Imported weights", {"architecture", "size", "classes", "trust", "last_layer"});
     table_.add_to(app);
   }
 
@@ -55,6 +58,8 @@ class Export : public Command {
       any = true;
     }
     if (!any) input_error("name at least one file with --onnx, --torchscript, --safetensors, --state-dict or --card");
+    if (!source_.empty() && !rule_.empty())
+      input_error("--rule combines models, but --source exports one of them; leave one of the two out");
     Ensemble ensemble = load_named_models(name(), models_, rule_, import_);
     if (!source_.empty()) choose(ensemble);
     nlohmann::json result = nlohmann::json::array();

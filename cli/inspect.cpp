@@ -16,6 +16,7 @@
 #include "tributary/io/score_file.h"
 #include "tributary/io/weight_names.h"
 #include "tributary/model_io/model_file.h"
+#include "tributary/model_io/source_spec.h"
 #include "tributary/terminal/table.h"
 
 namespace tributary::cli {
@@ -57,8 +58,7 @@ json model_facts(const std::string& path, const std::string& format, const std::
 }
 
 // A model file of this program.
-json inspect_model(const std::string& path, const SafetensorsFile& raw, const ImportOptions& options) {
-  const Ensemble ensemble = load_ensemble(path, options);
+json inspect_model(const std::string& path, const SafetensorsFile& raw, const Ensemble& ensemble) {
   json result = model_facts(path, "safetensors", raw.metadata().at("kind"), ensemble);
   list_tensors(raw.entries(), result["tensors"]);
   return result;
@@ -169,14 +169,19 @@ json inspect_scores(const std::string& path) {
   return result;
 }
 
-json inspect_any(const std::string& path, const ImportOptions& options) {
+// `source` is FILE, or FILE:classes=LIST as for --source.
+json inspect_any(const std::string& source, const ImportOptions& common) {
+  const SourceSpec spec = parse_source(source, common);
+  const std::string path = model_path(spec.path);
+  const ImportOptions& options = spec.options;
   if (is_score_file(path)) return inspect_scores(path);
   if (is_triplet(path)) return inspect_checkpoint(path, options);
   const FileFormat format = format_of(path);
   if (format == FileFormat::kTorchScript) return inspect_script(path, options);
   if (format != FileFormat::kSafetensors) return inspect_checkpoint(path, options);
   const SafetensorsFile raw = SafetensorsFile::read(path);
-  return is_ours(raw) ? inspect_model(path, raw, options) : inspect_checkpoint(path, options);
+  if (!is_ours(raw)) return inspect_checkpoint(path, options);
+  return inspect_model(path, raw, spec.path == source ? load_ensemble(path, options) : load_sources({source}, common));
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -205,6 +210,8 @@ class Inspect : public Command {
     table_.flag("", "json", &json_, "print the result as JSON").transient();
     table_.flag("", "tensors", &tensors_, "list every tensor").transient();
     tributary::declare(table_, import_);
+    table_.help_group("Output", {"json", "tensors"});
+    table_.help_group("Imported weights", {"architecture", "size", "classes", "trust", "last_layer"});
     table_.add_to(app);
   }
 
@@ -212,7 +219,7 @@ class Inspect : public Command {
 
   void run() override {
     table_.apply_flags();
-    const json result = inspect_any(model_path(path_), import_);
+    const json result = inspect_any(path_, import_);
     if (json_)
       print(json_text(result, 2) + "\n");
     else
@@ -262,16 +269,17 @@ class Inspect : public Command {
                         source.value("interpolation", std::string("bilinear")),
                         fmt::join(source.at("mean").get<std::vector<double>>(), " "),
                         fmt::join(source.at("deviation").get<std::vector<double>>(), " ")));
-    Table sources({{"source"},
-                   {"architecture"},
-                   {"features", Align::kRight},
-                   {"parameters", Align::kRight},
-                   {"weight", Align::kRight}});
-    for (const auto& source : result.at("sources"))
-      sources.add_row({source.at("name"), source.at("architecture"),
-                       std::to_string(source.at("feature_width").get<int64_t>()),
-                       thousands(source.at("parameters").get<int64_t>()),
-                       source.contains("weight") ? fmt::format("{:.3f}", source.at("weight").get<double>()) : "-"});
+    std::vector<Column> columns = {
+        {"source"}, {"architecture"}, {"features", Align::kRight}, {"parameters", Align::kRight}};
+    if (first.contains("weight")) columns.push_back({"weight", Align::kRight});
+    Table sources(columns);
+    for (const auto& source : result.at("sources")) {
+      std::vector<std::string> cells = {source.at("name"), source.at("architecture"),
+                                        std::to_string(source.at("feature_width").get<int64_t>()),
+                                        thousands(source.at("parameters").get<int64_t>())};
+      if (first.contains("weight")) cells.push_back(fmt::format("{:.3f}", source.at("weight").get<double>()));
+      sources.add_row(cells);
+    }
     print(sources.to_text());
     if (are_numbered(classes) && (result.at("kind") == "state_dict" || result.at("kind") == "code"))
       print("\nThe classes have no names; give a list of them with --classes FILE.\n");

@@ -90,6 +90,7 @@ class Predict : public Command {
       if (scores_.empty()) print(text);
       return;
     }
+    make_folder(std::filesystem::absolute(out_).parent_path().string());
     write_file_atomically(out_, text);
     print_message(fmt::format("{}: {} predictions", out_, thousands(images.size())));
   }

@@ -154,9 +154,11 @@ int parse_and_run(int argc, char** argv) {
     const bool has_actions = !command.get_subcommands({}).empty();
     const bool surplus =
         !command.remaining().empty() && (has_actions || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr);
-    const std::string what = surplus       ? cli::unexpected_text(app, command)
-                             : has_actions ? cli::missing_command_text(command, "")
-                                           : first_line(error.what());
+    const std::string repeated = cli::repeated_text(error, command);
+    const std::string what = !repeated.empty() ? repeated
+                             : surplus         ? cli::unexpected_text(app, command)
+                             : has_actions     ? cli::missing_command_text(command, "")
+                                               : first_line(error.what());
     return complain(who, fmt::format("{}; see: tributary {} --help", what, who), kInputError);
   } catch (const InputError& error) {
     return complain("", error.what(), kInputError);

@@ -6,6 +6,7 @@
 #include "tributary/artefacts/run_folder.h"
 #include "tributary/base/csv.h"
 #include "tributary/base/error.h"
+#include "tributary/base/files.h"
 #include "tributary/base/json_text.h"
 #include "tributary/base/print.h"
 #include "tributary/base/text.h"
@@ -39,6 +40,9 @@ class Report : public Command {
     table_.flag("", "pictures", &pictures_, "include thumbnails of target pictures; reads the target set again");
     tributary::declare(table_, options_);
     data_.declare(table_);
+    table_.help_group("Input and output", {"labels", "root", "out", "figure", "config", "json"});
+    table_.help_group("Contents", {"pictures", "gallery", "points", "embedded_rounds", "all_points"});
+    table_.help_group("Hardware", {"device", "threads"});
     table_.add_to(app);
   }
 
@@ -69,6 +73,7 @@ class Report : public Command {
       }
     }
     if (shows_pictures) subject.pictures = &*images;
+    if (!out_.empty()) make_folder(std::filesystem::absolute(out_).parent_path().string());
     if (!figure_.empty()) {
       if (figure_ != "tsne") input_error("--figure {}: there is only tsne", printable(figure_));
       const std::string stem = out_.empty() ? run_ + "/tsne" : out_;

@@ -33,7 +33,7 @@ class Suggest : public Command {
     table_.integer("", "count", &count_, 1, 100000, "pictures to label");
     table_.flag("", "random", &random_,
                 "draw a random sample, whose labels measure the accuracy (tributary evaluate --audit) and never train");
-    table_.integer("", "seed", &seed_, 0, INT32_MAX, "random seed");
+    table_.integer("", "seed", &seed_, 0, INT32_MAX, "random seed").metavar("NUMBER");
     table_
         .text("", "labels", &labels_,
               "labels that are there already, in a file of this command: their pictures are not suggested again")
@@ -57,6 +57,8 @@ class Suggest : public Command {
     common_.apply(table_);
     if (random_ && !labels_.empty())
       input_error("--labels has no effect with --random: the sample is drawn of all pictures");
+    if (!std::filesystem::is_directory(run_))
+      input_error("{} is not a run folder; name the folder of a finished run", run_);
     if (out_.empty()) {
       refuse_links_in_run(run_);
       out_ = run_ + (random_ ? "/audit.csv" : "/labels.csv");
@@ -92,6 +94,7 @@ class Suggest : public Command {
     for (const int64_t picture : task.pictures)
       task.rows.push_back(
           {csv_text(images.names[static_cast<size_t>(picture)]), "", random_ ? std::optional(seed) : std::nullopt, 0});
+    make_folder(std::filesystem::absolute(out_).parent_path().string());
     write_file_atomically(page, report_page(labelling_page(task, images)));
     write_file_atomically(out_, label_file_text(task.rows));
     print(fmt::format("{}: {} pictures; fill in the column label, or open {} in a browser\n", safe_line(out_),

@@ -67,6 +67,7 @@ class Train : public Command {
     if (options_.data.empty()) input_error("name the labelled pictures with --data");
     if (options_.out.empty()) input_error("name the model file to write with --out");
     require_writable_file(options_.out);
+    if (!options_.validation.empty()) refuse_split();
     session_.begin();
     options_.device = common_.prepare(session_);
     session_.join(options_.device);
@@ -83,6 +84,15 @@ class Train : public Command {
   }
 
  private:
+  // Pictures for validation are either given or split off.
+  void refuse_split() const {
+    const SourceTrainingOptions unset;
+    const char* const flag = options_.training.full                               ? "--full"
+                             : options_.training.train_share != unset.train_share ? "--train-share"
+                                                                                  : nullptr;
+    if (flag != nullptr) input_error("{} has no effect with --validation; leave one of the two out", flag);
+  }
+
   void show(const SourceTrainingRunResult& result) const {
     if (common_.json) {
       nlohmann::json object = {{"model", result.model},
@@ -96,9 +106,10 @@ class Train : public Command {
       print(json_text(object, 2) + "\n");
       return;
     }
-    print(fmt::format("{}: {} trained on {} pictures of {} classes, {} % on {} validation pictures\n",
-                      safe_line(result.model), result.architecture, thousands(result.pictures), result.classes,
-                      percent(result.validation_accuracy), thousands(result.validation_pictures)));
+    print(fmt::format("{}: {} trained on {} pictures of {} classes, {} % on {} {}\n", safe_line(result.model),
+                      result.architecture, thousands(result.pictures), result.classes,
+                      percent(result.validation_accuracy), thousands(result.validation_pictures),
+                      options_.training.full ? "of them" : "validation pictures"));
   }
 
   CommonOptions common_;

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "tributary/base/option_values.h"
 #include "tributary/base/text.h"
 #include "tributary/data/image/decode.h"
+#include "tributary/model_io/import_weights.h"
 
 namespace tributary::cli {
 namespace {
@@ -89,6 +91,22 @@ std::string unexpected_text(const CLI::App& app, const CLI::App& command) {
   if (others.empty()) return fmt::format("{} is not an option", printable(flag));
   return fmt::format("{} is not an option of {}, but of: {}", printable(flag), path_of(command),
                      fmt::join(others, ", "));
+}
+
+std::string repeated_text(const CLI::ParseError& error, const CLI::App& command) {
+  const std::string what = first_line(error.what());
+  const size_t end = what.find(": At Most 1 required");
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr || end == std::string::npos) return {};
+  const std::string flag = what.substr(0, end);
+  OptionTable of_one_source;
+  ImportOptions import;
+  tributary::declare(of_one_source, import);
+  const std::string given = flag + " was given more than once";
+  for (const Option& option : of_one_source.options())
+    if (flag == flag_of_key(option.key) && path_of(command) != "train")
+      return fmt::format("{}; an option of one source follows its file, as in weights.pth:{}=VALUE", given,
+                         flag.substr(2));
+  return given + "; give it once";
 }
 
 }  // namespace tributary::cli

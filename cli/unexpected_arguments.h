@@ -22,4 +22,7 @@ std::string unknown_command_text(const CLI::App& app, const std::string& word);
 // commands that have it, or what to write instead.
 std::string unexpected_text(const CLI::App& app, const CLI::App& command);
 
+// One clause about a flag that may be given once but was repeated; empty for other errors.
+std::string repeated_text(const CLI::ParseError& error, const CLI::App& command);
+
 }  // namespace tributary::cli

@@ -298,7 +298,7 @@ TEST(Options, HelpAndDocsListAllowedValues) {
   d.table.add_to(app);
   EXPECT_THAT(app.help(),
               AllOf(HasSubstr("--rounds COUNT"), HasSubstr("(default 20; 1 to 1000)"), HasSubstr("--no-mixup"),
-                    HasSubstr("[adapt]:"), HasSubstr("(default cpu)"), HasSubstr("selective|shot|nrc")));
+                    HasSubstr("TOML section [adapt]:"), HasSubstr("(default cpu)"), HasSubstr("selective|shot|nrc")));
   EXPECT_THAT(d.table.to_markdown(),
               AllOf(HasSubstr("| flag | TOML key | default | allowed | what it does |"),
                     HasSubstr("| `--rounds` | `adapt.rounds` | `20` | 1 to 1000 | rounds of labelling |"),
@@ -413,6 +413,16 @@ TEST(Options, FullHelpShowsEveryOption) {
   EXPECT_THAT(Grouped().help({"--help-all"}), AllOf(HasSubstr("--rare"), HasSubstr("Only with --method shot:"),
                                                     HasSubstr("--beta NUMBER"), HasSubstr("Only with --method nrc:"),
                                                     HasSubstr("--neighbours COUNT"), HasSubstr("--rounds COUNT")));
+}
+
+TEST(Options, LongListsAreInTheFullHelpOnly) {
+  OptionTable table;
+  std::string network;
+  table.text("", "architecture", &network, "network, such as lenet").in_full_help("; all names: lenet, dtn");
+  table.help_group("Network", {"architecture"});
+  EXPECT_THAT(table.help(HelpDetail::kAll), HasSubstr("such as lenet; all names: lenet, dtn\n"));
+  EXPECT_EQ(table.help(HelpDetail::kShort).find("all names"), std::string::npos);
+  EXPECT_EQ(table.to_markdown().find("all names"), std::string::npos);
 }
 
 TEST(Options, HelpOfAMethodShowsOnlyItsOptions) {

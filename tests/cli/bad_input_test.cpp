@@ -58,6 +58,8 @@ class BadInput : public ::testing::TestWithParam<Case> {
     for (const char* name : {"1", "2", "3"})
       fs::copy(*folder_ / "png/postal/train/1", folder_->folder("three") + "/" + name);
     make("train --data three --architecture lenet --epochs 1 --out three.safetensors");
+    for (const char* name : {"1", "2", "3", "4"})
+      fs::copy(*folder_ / "png/postal/train/1", folder_->folder("four") + "/" + name);
     folder_->write("far.safetensors", test::file_text(*folder_ / "three.safetensors"));
     folder_->write("far.txt", "1 = sun\n2 = moon\n3 = star\n");
     folder_->write("lory.txt", "lory = 1\n");
@@ -90,6 +92,8 @@ class BadInput : public ::testing::TestWithParam<Case> {
     ASSERT_EQ(::mkfifo((*folder_ / "pipe").c_str(), 0600), 0);
     ASSERT_EQ(::mkfifo((folder_->folder("pipes") + "/a.png").c_str(), 0600), 0);
     folder_->write("unfinished/config.toml", "seed = 0\n");
+    folder_->write("finished/config.toml", "seed = 0\n");
+    folder_->write("finished/model.safetensors", model);
     const std::vector<uint8_t> photograph = encode_png(std::vector<uint8_t>(3 * 70 * 70, 128), 70, 70);
     for (const char* name : {"photographs/cup/1.png", "photographs/mug/1.png"})
       folder_->write(name, std::string(photograph.begin(), photograph.end()));
@@ -279,6 +283,33 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ConfigNestedTooDeep", "adapt --config deep.toml " GOOD " " DIGITS, "deep.toml:1"},
         Case{"OptionOfAnotherMethod", "adapt " GOOD " " DIGITS " --method shot --nrc-expanded 3", "only nrc uses it"},
         Case{"EpochsOfSelective", "adapt " GOOD " " DIGITS " --epochs 3", "with --rounds and --inner-epochs"},
+        Case{"KeepOfTheSourceEnsemble", "adapt " GOOD " " DIGITS " --method source-ens --keep last",
+             "--keep has no effect with --method source-ens"},
+        Case{"LiveWithoutReport", "adapt " GOOD " " DIGITS " --live --no-report", "leave one of the two out"},
+        Case{"ReportWithoutHistory", "adapt " GOOD " " DIGITS " --report --no-history", "leave out --no-history"},
+        Case{"LiveWithoutHistory", "adapt " GOOD " " DIGITS " --live --no-history", "leave out --no-history"},
+        Case{"RuleOfOneModel", "predict good.safetensors --data three --rule vote",
+             "--rule vote: good.safetensors is one model, so there is nothing to combine"},
+        Case{"RuleOfOneSource", "export good.safetensors --rule vote --source 0 --card x.json",
+             "--rule combines models, but --source exports one of them"},
+        Case{"TemperatureOfHardLabels", "distill good.safetensors --target three --temperature 3 --out x.safetensors",
+             "--temperature has no effect with --labels hard"},
+        Case{"SplitBesideValidation",
+             "train --data three --validation three --train-share 0.5 --architecture lenet --out x.safetensors",
+             "--train-share has no effect with --validation"},
+        Case{"FullBesideValidation",
+             "train --data three --validation three --full --architecture lenet --out x.safetensors",
+             "--full has no effect with --validation"},
+        Case{"SurplusClassFolder", "evaluate three.safetensors --data four",
+             "four has 4 class folders but the model knows 3 classes; unknown to the model: 4; rename or remove it"},
+        Case{"ClassesTwice",
+             "adapt " GOOD " --classes names.txt --source three.safetensors --classes names.txt " DIGITS,
+             "--classes was given more than once; an option of one source follows its file, as in "
+             "weights.pth:classes=VALUE"},
+        Case{"TargetTwice", "adapt " GOOD " " DIGITS " " DIGITS, "--target was given more than once; give it once"},
+        Case{"TextAsAModel", "inspect names.txt", "names.txt is neither a PyTorch nor a safetensors file"},
+        Case{"SuggestOfAModel", "suggest good.safetensors", "good.safetensors is not a run folder; name the folder"},
+        Case{"RunAsASource", "adapt --source finished " DIGITS, "with tributary continue finished"},
         Case{"MistypedCommand", "adpat " GOOD " " DIGITS, "there is no command 'adpat'; did you mean adapt;"},
         Case{"MistypedFlag", "adapt " GOOD " " DIGITS " --round 3", "--round is not an option; did you mean --rounds;"},
         Case{"MistypedFlagWithValue", "adapt " GOOD " --lamda-alpha=0.5", "did you mean --lambda-alpha;"},
@@ -315,7 +346,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"UnknownOptionOfASource", "adapt --source good.safetensors:sise=3 " DIGITS, "no option 'sise' here"},
         Case{"InvalidOptionOfASource", "adapt --source good.safetensors:size=x " DIGITS, "--size x: not allowed"},
         Case{"SizeOfAModelFile", "adapt --source good.safetensors:size=64 " DIGITS, "holds its own size"},
-        Case{"TrainPhotographsWithoutANetwork", "train --data photographs --out x.safetensors", "about 70x70; give"},
+        Case{"TrainPhotographsWithoutANetwork", "train --data photographs --out x.safetensors",
+             "about 70x70; give pretrained weights for photographs with --init FILE, or name a network with "
+             "--architecture, such as resnet18 or mobilenet_v3_small (tributary train --help-all lists them)"},
         Case{"TrainOverAnotherModel", "train --data three --architecture lenet --epochs 1 --out good.safetensors",
              "good.safetensors already exists and was trained with other options"},
         Case{"TrainOverAnotherFile", "train --data three --architecture lenet --epochs 1 --out file",
@@ -368,6 +401,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"BenchWithoutItsData", "bench office-31", "--data"},
         Case{"BenchEmptyFolder", "bench office-31 --data empty", "not complete in empty"},
         Case{"BenchFileAsFolder", "bench digit-five --data file", "file is not a folder"},
+        Case{"BenchTableWithAnOptionOfSpeed", "bench digits --batch 16",
+             "--batch has no effect on bench digits; --set"},
+        Case{"BenchPicturesOfOwnData", "bench office-31 --pictures 16", "--pictures has no effect on bench office-31"},
+        Case{"BenchSpeedWithAnOptionOfTables", "bench speed --methods shot", "--methods belongs to tables"},
         Case{"CheckUnknownBenchmark", "data check nothing empty", "unknown benchmark nothing"},
         Case{"CheckMissingFolder", "data check office-31 nowhere", "nowhere is not a folder"},
         Case{"MakeZeroPictures", "data make digits x --pictures 0", "--pictures 0"},

@@ -307,6 +307,7 @@ TEST_F(Deployment, TrainingStartsFromImportedWeights) {
       "train --data labelled --init hospital-a.pth --size 64 --full --epochs 1 --batch 4 --threads 1";
   Outcome outcome = run_forked_program(*folder_, command + " --out trained.safetensors");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(" % on 1 of them\n")) << "no validation pictures of their own";
   const auto facts = nlohmann::json::parse(run_forked_program(*folder_, "inspect trained.safetensors --json").out);
   EXPECT_EQ(facts.at("sources")[0].at("architecture"), "resnet18");
   EXPECT_EQ(facts.at("sources")[0].at("feature_width"), 256);

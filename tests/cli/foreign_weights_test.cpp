@@ -126,7 +126,15 @@ TEST_F(ForeignWeights, InspectRefusesWhatAdaptRefuses) {
   EXPECT_EQ(shown.code, 2);
   EXPECT_THAT(shown.err, HasSubstr("the first layer takes 1 channel"));
   EXPECT_THAT(shown.out, HasSubstr("3 classes"));
-  EXPECT_EQ(inspect("plain.pth").code, 0);
+  const Outcome plain = inspect("plain.pth");
+  EXPECT_EQ(plain.code, 0);
+  EXPECT_THAT(plain.out, ::testing::Not(HasSubstr("weight"))) << "there is no mixture";
+  // The options of a source are understood as elsewhere.
+  folder_->write("names.txt", "sun\nmoon\nstar\n");
+  EXPECT_THAT(inspect("plain.pth:classes=names.txt").out, HasSubstr("3 classes (sun, moon, star)"));
+  ASSERT_EQ(run_forked_program(*folder_, "export plain.pth:classes=names.txt --safetensors own.safetensors").code, 0);
+  folder_->write("renames.txt", "sun = Sonne\n");
+  EXPECT_THAT(inspect("own.safetensors:classes=renames.txt").out, HasSubstr("3 classes (Sonne, moon, star)"));
   EXPECT_THAT(inspect("plain.pth --last-layer fc").err,
               HasSubstr("--last-layer fc: only TorchScript needs it, and plain.pth is not TorchScript; leave it out"));
 }

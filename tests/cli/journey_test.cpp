@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tests/support/forked_program.h"
+#include "tributary/model/backbone.h"
 
 namespace tributary {
 namespace {
@@ -188,7 +189,7 @@ TEST_F(Journey, CollapsedAdaptationWarnsAndKeepsBothModels) {
   EXPECT_THAT(kept.err, HasSubstr("  changed  accuracy  pictures/s "));
   EXPECT_THAT(kept.out, ::testing::Not(HasSubstr("WARNING")));
   EXPECT_DOUBLE_EQ(accuracy("runs/kept"), tested.at("accuracy").at("rounds")[0]);
-  EXPECT_THAT(file_text(path("runs/kept/report.html")), HasSubstr("Predictions are those of round 0, which was kept"));
+  EXPECT_THAT(file_text(path("runs/kept/report.html")), HasSubstr("\"kept\":{\"reason\":\"round 2 was rejected: "));
   expect_success("predict runs/kept --data digits/postal/train-images.idx --out kept.csv --threads 2");
   EXPECT_EQ(file_text(path("kept.csv")), file_text(path("runs/kept/predictions.csv")));
 }
@@ -280,7 +281,8 @@ TEST_F(Journey, OptionsAreExplainedInWords) {
 
 TEST_F(Journey, HelpIsShortAndPointsToTheFullHelp) {
   const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
-  for (const std::string command : {"demo", "train", "adapt", "predict", "evaluate", "distill", "bench"}) {
+  for (const std::string command : {"demo", "train", "adapt", "predict", "evaluate", "suggest", "continue", "distill",
+                                    "export", "report", "inspect", "bench"}) {
     const std::string help = expect_success(command + " --help").out;
     EXPECT_LT(lines(help), 75) << command;
     EXPECT_THAT(help, HasSubstr("--help-all")) << command;
@@ -292,6 +294,13 @@ TEST_F(Journey, HelpIsShortAndPointsToTheFullHelp) {
   EXPECT_EQ(expect_success("adapt --help").out.find("--bait-rate"), std::string::npos);
   for (const char* flag : {"--classes FILE", "--size PIXELS", "--trust", "--last-layer LAYER"})
     EXPECT_THAT(expect_success("adapt --help").out, HasSubstr(flag)) << "what imported weights need";
+}
+
+TEST_F(Journey, FullHelpListsTheNetworks) {
+  const std::string help = expect_success("train --help-all").out;
+  for (const std::string& name : architecture_names())
+    EXPECT_TRUE(std::regex_search(help, std::regex("\\b" + name + "\\b"))) << name;
+  EXPECT_THAT(expect_success("continue --help").out, HasSubstr("RUN-continued"));
 }
 
 TEST_F(Journey, AliasesGiveTheSameRun) {

@@ -100,9 +100,9 @@ TEST_F(LabelsJourney, RunsAsDocumented) {
   // An audit sample never trains, and its pictures are not suggested.
   EXPECT_THAT(run("continue runs/photos --labels runs/photos/audit.csv --run runs/x").err,
               HasSubstr("runs/photos/audit.csv is an audit sample"));
-  succeed("suggest runs/photos --count 5 --out more.csv" + quick);
+  succeed("suggest runs/photos --count 5 --out new/more.csv" + quick);
   const std::vector<LabelRow> audited = read_label_file(*prepared_ / "runs/photos/audit.csv");
-  for (const LabelRow& row : read_label_file(*prepared_ / "more.csv"))
+  for (const LabelRow& row : read_label_file(*prepared_ / "new/more.csv"))
     for (const LabelRow& other : audited) EXPECT_NE(row.picture, other.picture);
 }
 

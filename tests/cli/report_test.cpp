@@ -65,9 +65,9 @@ TEST_F(ReportJourney, RunWritesAReportAndLabelsGiveAnother) {
   EXPECT_EQ(curves, 1);
 
   const test::Outcome labelled =
-      run("report run --labels data/street/train-images.idx --embedded-rounds 0 --out labelled.html");
+      run("report run --labels data/street/train-images.idx --embedded-rounds 0 --out new/labelled.html");
   ASSERT_EQ(labelled.code, 0) << labelled.err;
-  const nlohmann::json known = data_of(test::file_text(folder_ / "labelled.html"));
+  const nlohmann::json known = data_of(test::file_text(folder_ / "new/labelled.html"));
   int64_t sum = 0;
   for (const auto& row : known.at("confusion").at("after"))
     for (const auto& count : row) sum += count.get<int64_t>();
@@ -130,6 +130,10 @@ TEST_F(ReportJourney, LabelsOfAShuffledCopyAreMatched) {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
   }
   EXPECT_EQ(test::file_text(folder_ / "list/predictions.csv"), test::file_text(folder_ / "folders/predictions.csv"));
+
+  const test::Outcome others = run(sources + "--oracle-labels png/postal/train --run others");
+  EXPECT_EQ(others.code, 2);
+  EXPECT_THAT(others.err, HasSubstr("png/postal/train has no label for 40 of the 40 pictures of target"));
 
   // A gallery of other pictures would be wrong, too.
   fs::rename(folder_ / "target/0.png", folder_ / "target/99.png");

@@ -107,6 +107,22 @@ TEST_F(SourcesJourney, ClassesInAnotherOrderAreReorderedByName) {
               HasSubstr("tributary evaluate: reordered the classes of down.pth as in up.safetensors\n"));
 }
 
+TEST_F(SourcesJourney, ClassesOfAListHaveNames) {
+  // The numbers of the list are positions in the list of names, which other sources have in another order.
+  std::string list;
+  for (const int digit : {0, 1})
+    for (const auto& entry :
+         std::filesystem::directory_iterator(*folder_ / ("data/signs/train/" + std::to_string(digit))))
+      list += entry.path().string() + " " + std::to_string(digit) + "\n";
+  folder_->write("list.txt", list);
+  folder_->write("names.txt", "nought\none\n");
+  expect_success("train --data list.txt --classes names.txt --architecture lenet --epochs 1 --out list.safetensors");
+  EXPECT_EQ(json::parse(expect_success("inspect list.safetensors --json").out).at("classes"), json({"nought", "one"}));
+  const Outcome few = run_forked_program(
+      *folder_, "train --data list.txt --classes up.txt --architecture lenet --epochs 1 --out up-list.safetensors");
+  EXPECT_EQ(few.code, 0) << "classes without pictures are known by name, too\n" << few.err;
+}
+
 TEST_F(SourcesJourney, ConfigurationHasATablePerSource) {
   folder_->write(
       "config.toml",

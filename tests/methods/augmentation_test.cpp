@@ -1,6 +1,9 @@
-// Every augmentation flag changes the model under every method that trains, eagerly and in CUDA graphs.
+// Every flag that all methods have in common changes the model under every method that accepts it; augmentation also in
+// CUDA graphs.
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
+
+#include <algorithm>
 
 #include "tests/support/methods.h"
 #include "tests/support/models.h"
@@ -50,22 +53,19 @@ Tensor distilled(const Augmentation& augmentation, const Setting& setting) {
   return flat(student.state());
 }
 
-std::unique_ptr<Method> method_named(const std::string& name, const Augmentation& augmentation, bool cuda_graph) {
+std::unique_ptr<Method> method_named(const std::string& name, const MethodOptions& common) {
   if (name == "selective") {
     SelectiveOptions options;
+    const double rate_bottleneck = options.rate_bottleneck;
+    static_cast<MethodOptions&>(options) = common;
+    if (common.rate_bottleneck < 0) options.rate_bottleneck = rate_bottleneck;
     options.rounds = 1;
     options.inner_epochs = 1;
-    options.batch = 8;
     options.aggregation.steps = 5;
-    options.augmentation = augmentation;
-    options.cuda_graph = cuda_graph;
     return std::make_unique<SelectiveSelfTraining>(options);
   }
   for (const MethodEntry& entry : registered_methods()) {
     if (entry.name != name) continue;
-    MethodOptions common = test::quick(/*epochs=*/1);
-    common.augmentation = augmentation;
-    common.cuda_graph = cuda_graph;
     // During warm-up MA does not train its predictor, and CoWA hardly does.
     const bool warms_up = name == "ma" || name == "cowa";
     return test::configured(entry, warms_up ? name + "_warm_up = 0\n" : "", common);
@@ -73,16 +73,26 @@ std::unique_ptr<Method> method_named(const std::string& name, const Augmentation
   throw std::logic_error("no method " + name);
 }
 
-Tensor trained(const std::string& name, const Augmentation& augmentation, const Setting& setting) {
-  if (name == "train") return trained_source(augmentation, setting);
-  if (name == "distill") return distilled(augmentation, setting);
+Tensor adapted(const std::string& name, const MethodOptions& common, const Setting& setting) {
   Ensemble ensemble = test::small_ensemble({"lenet"});
   if (name != "ma") ensemble.sources.emplace_back(test::small_info("lenet"), Random(2));  // MA is slow
   ensemble.to(setting.device);
   test::Recorder recorder;
-  method_named(name, augmentation, setting.cuda_graph)
-      ->adapt(ensemble, test::noise_pictures(setting.pictures), recorder);
+  method_named(name, common)->adapt(ensemble, test::noise_pictures(setting.pictures), recorder);
   return flat(ensemble.state());
+}
+
+MethodOptions quick_with(const Augmentation& augmentation, bool cuda_graph) {
+  MethodOptions common = test::quick(/*epochs=*/1);
+  common.augmentation = augmentation;
+  common.cuda_graph = cuda_graph;
+  return common;
+}
+
+Tensor trained(const std::string& name, const Augmentation& augmentation, const Setting& setting) {
+  if (name == "train") return trained_source(augmentation, setting);
+  if (name == "distill") return distilled(augmentation, setting);
+  return adapted(name, quick_with(augmentation, setting.cuda_graph), setting);
 }
 
 constexpr Augmentation kOff{0, 0, 0, 0, 0, 0, 0, 0};
@@ -122,6 +132,43 @@ INSTANTIATE_TEST_SUITE_P(Methods, AugmentationFlags,
                          ::testing::Values("train", "distill", "selective", "bait", "sfda", "shot", "ma", "decision",
                                            "caida", "nrc", "aad", "cowa"),
                          [](const auto& info) { return info.param; });
+
+class CommonFlags : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(CommonFlags, ChangeTheModelUnlessTheMethodRefusesThem) {
+  const Setting setting{torch::kCPU, false, 24};
+  const MethodOptions base = quick_with(kOff, setting.cuda_graph);
+  const Tensor before = adapted(GetParam(), base, setting);
+  for (const MethodEntry& entry : registered_methods()) {
+    if (entry.name != GetParam()) continue;
+    const auto expect_change = [&](const std::string& key, MethodOptions changed) {
+      const bool refused = std::count(entry.unused_options.begin(), entry.unused_options.end(), key) > 0;
+      EXPECT_EQ(torch::equal(adapted(entry.name, changed, setting), before), refused) << key;
+    };
+    MethodOptions changed = base;
+    changed.batch = 12;
+    expect_change("batch", changed);
+    changed = base;
+    changed.rate_backbone = 0.02;
+    expect_change("rate_backbone", changed);
+    changed = base;
+    changed.rate_bottleneck = 0.02;
+    expect_change("rate_bottleneck", changed);
+    changed = base;
+    changed.epochs = 2;
+    if (std::count(entry.length_options.begin(), entry.length_options.end(), "epochs") > 0)
+      expect_change("epochs", changed);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, CommonFlags,
+                         ::testing::Values("selective", "bait", "sfda", "shot", "ma", "source-ens", "decision", "caida",
+                                           "nrc", "aad", "cowa"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 // The adversary sees only the confident and the unconfident batch, both augmented.
 TEST(SelectiveAugmentation, ReachesUnconfidentBatches) {

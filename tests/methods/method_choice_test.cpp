@@ -80,6 +80,9 @@ TEST(MethodChoice, RefusesOptionsThatTheMethodDoesNotUse) {
   EXPECT_THAT(refusal("", {{"epochs", "2"}}), HasSubstr("; its length is set with --rounds and --inner-epochs"));
   EXPECT_THAT(refusal("", {{"method", "source-ens"}, {"augment_shift", "2"}}),
               testing::AllOf(HasSubstr("--augment-shift has no effect"), HasSubstr("selective use it")));
+  EXPECT_THAT(refusal("", {{"method", "shot"}, {"leave_dominated", "false"}}),
+              HasSubstr("--no-leave-dominated has no effect with --method shot"));
+  EXPECT_THAT(refusal("", {{"method", "source-ens"}, {"batch", "8"}}), HasSubstr("--batch has no effect"));
   EXPECT_THAT(refusal("[shot]\nshot_beta = 0.2\n", {}), HasSubstr("shot.shot_beta in test.toml has no effect"));
 }
 

@@ -73,6 +73,7 @@ TEST(ClassList, RefusesUnknownAndRepeatedNames) {
   EXPECT_THAT(message("car = truck\ncar = bus\n"), HasSubstr("has duplicate class names"));
   EXPECT_THAT(message("car = bus\ntruck = bus\n"), HasSubstr("leaves x.pt a single class"));
   EXPECT_THAT(message(" = bus\n"), HasSubstr("line 1: a name is missing beside '='"));
+  EXPECT_THAT(message("car =\n"), HasSubstr("line 1: a name is missing beside '='"));
   ModelInfo info;
   folder.write("list", "car\nbus\ncar\n");
   EXPECT_THAT(message_of<InputError>([&] { name_outputs(folder / "list", 3, "x.pth", info); }),

@@ -32,7 +32,8 @@ std::string metavar_of(const Option& option) {
 }
 
 std::string description(const Option& option, HelpDetail detail) {
-  const std::string before = plain_of(option.initial), &help = option.help;
+  const std::string before = plain_of(option.initial),
+                    help = option.help + (detail == HelpDetail::kAll ? option.further_help : "");
   if (is_switch(option)) return help + (std::get<bool>(option.initial) ? " (on by default)" : "");
   const bool is_text = std::holds_alternative<std::string>(option.initial);
   const bool says_allowed = (detail == HelpDetail::kAll || !option.choices.empty()) && !lists_choices(option) &&
@@ -152,7 +153,8 @@ std::string OptionTable::help(HelpDetail detail) const {
   if (!is_short) {
     add(help_groups_.empty() ? "Options" : "Further options", take([](const Option& o) { return o.section.empty(); }));
     for (const std::string& section : sections())
-      add(fmt::format("Section [{}]", section), take([&](const Option& o) { return o.section == section; }));
+      add(fmt::format("Further options, TOML section [{}]", section),
+          take([&](const Option& o) { return o.section == section; }));
   }
   out += conditional;
   out += "\nHelp:\n" + two_columns("-h, --help", "print this help and exit");

@@ -288,7 +288,9 @@ std::vector<GivenOption> OptionTable::given_options() const {
   std::vector<GivenOption> all;
   for (const Option& option : options_) {
     if (!option.flag_texts.empty())
-      all.push_back({option.key, flag_of(option), option.condition_value});
+      all.push_back({option.key,
+                     option.flag_texts.back() == "false" ? "--no-" + flag_of(option).substr(2) : flag_of(option),
+                     option.condition_value});
     else if (option.toml_value && *option.toml_value != option.read())
       all.push_back({option.key, fmt::format("{} in {}", path_of(option.section, option.key), toml_name_),
                      option.condition_value});

@@ -64,6 +64,11 @@ struct Option {
     value_name = std::move(name);
     return *this;
   }
+  // Goes on with the description in the full help: what is too long for the short one and for the reference page.
+  Option& in_full_help(std::string text) {
+    further_help = std::move(text);
+    return *this;
+  }
   bool is_called(std::string_view name) const;  // by its key or an old name
 
   std::string section;  // empty for top-level keys
@@ -79,7 +84,7 @@ struct Option {
   bool is_flag_only = false;
   std::vector<std::string> aliases = {};
   std::map<std::string, std::string> old_values = {};  // old to new
-  std::string value_name = {};
+  std::string value_name = {}, further_help = {};
   std::string condition_key = {}, condition_value = {};  // see OptionTable::only_with
 
   std::vector<std::string> flag_texts = {};  // as typed; empty if the flag was not given

@@ -198,7 +198,8 @@ std::vector<int64_t> match_classes(const std::string& path, const char* one, con
                                     count_of(expected.size(), "class", "classes"));
   if (!missing.empty()) message += "; missing: " + some_of(missing);
   if (!unknown.empty())
-    message += "; unknown to the model: " + some_of(unknown);
+    message += fmt::format("; unknown to the model: {}; rename or remove {}", some_of(unknown),
+                           unknown.size() == 1 ? "it" : "them");
   else
     message += fmt::format("; add an empty {} for each", one);
   throw InputError(message);

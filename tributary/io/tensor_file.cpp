@@ -44,6 +44,9 @@ FileFormat format_of(const std::string& path) {
     if (path.ends_with(".onnx"))
       input_error("{} is an ONNX file, which tributary writes but does not read; name the model it was made from",
                   path);
+    // JSON follows the length of the header.
+    if (!path.ends_with(".safetensors") && !head.empty() && (head.size() < 9 || head[8] != '{'))
+      input_error("{} is neither a PyTorch nor a safetensors file; name a model", path);
     return FileFormat::kSafetensors;
   }
   if (head[0] != 'P') return FileFormat::kPytorchLegacy;

@@ -51,10 +51,11 @@ ClassList read_class_list(const std::string& path) {
   for (const std::string& line : class_lines(read_text(path))) {
     ++number;
     if (line.empty()) continue;
-    const size_t equals = line.find(kRename);
+    const std::string padded = " " + line + " ";  // so that a missing name is found
+    const size_t equals = padded.find(kRename);
     list.only_renames = list.only_renames && equals != std::string::npos;
-    list.names.push_back(equals == std::string::npos ? line : trimmed(line.substr(0, equals)));
-    list.new_names.push_back(equals == std::string::npos ? line : trimmed(line.substr(equals + kRename.size())));
+    list.names.push_back(equals == std::string::npos ? line : trimmed(padded.substr(0, equals)));
+    list.new_names.push_back(equals == std::string::npos ? line : trimmed(padded.substr(equals + kRename.size())));
     if (list.names.back().empty() || list.new_names.back().empty())
       input_error("{}, line {}: a name is missing beside '='; write OLD = NEW", path, number);
   }

@@ -193,10 +193,12 @@ std::string describing_flag(const ImportOptions& options) {
 
 void declare_network(OptionTable& table, ImportOptions& options) {
   const std::string section = "model";
-  table.text(section, "architecture", &options.architecture,
-             "network: lenet, dtn, or one of docs/bring-your-own-model.md, as resnet50, vit_s_16, convnext_tiny, "
-             "swin_t, efficientnet_b0, mobilenet_v3_large, densenet121 or regnet_y_400mf; by default recognised by the "
-             "weights, or dtn for small pictures without weights");
+  table
+      .text(section, "architecture", &options.architecture,
+            "network, such as resnet50, vit_s_16, convnext_tiny, swin_t, efficientnet_b0, mobilenet_v3_large, "
+            "densenet121, regnet_y_400mf, or lenet and dtn for digits; by default recognised by the weights, or dtn "
+            "for small pictures without weights")
+      .in_full_help(fmt::format("; all names: {}", fmt::join(architecture_names(), ", ")));
   table.integer(section, "size", &options.size, 0, 4096, "side of the network's input; 0 takes the network's default")
       .metavar("PIXELS");
   table

@@ -22,6 +22,8 @@ Ensemble load_models(const std::vector<std::string>& models, const std::string& 
         combination == Combination::kWeightedLogits || combination == Combination::kWeightedProbabilities;
     if (weighted && !ensemble.mixture.weights.defined())
       input_error("--rule {}: these models have no weights; only an adapted mixture has", rule);
+    if (ensemble.size() == 1)
+      input_error("--rule {}: {} is one model, so there is nothing to combine; leave it out", rule, models.front());
     if (ensemble.mixture.rule != combination) ensemble.mixture.temperature = 1;  // it calibrates its own rule
     ensemble.mixture.rule = combination;
     return ensemble;

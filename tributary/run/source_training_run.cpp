@@ -92,9 +92,8 @@ std::string SourceTrainingRun::network_for_pictures(std::string& notice) const {
   if (extent.longer() > kLargestDigit)
     input_error(
         "{} has pictures of about {}x{}; give pretrained weights for photographs with --init FILE, or name a network "
-        "with "
-        "--architecture: {}",
-        options_.data, extent.width, extent.height, fmt::join(architecture_names(), ", "));
+        "with --architecture, such as resnet18 or mobilenet_v3_small (tributary train --help-all lists them)",
+        options_.data, extent.width, extent.height);
   notice = fmt::format(
       "{} has pictures of {}x{}, so this trains dtn, a network for digits; choose another with "
       "--architecture",

@@ -111,7 +111,7 @@ void declare(OptionTable& table, SourceTrainingOptions& options) {
       .alias("checkpoint");
   table.number(section, "train_share", &options.train_share, 0.01, 0.99,
                "share of the pictures to train on if there is no validation set");
-  table.flag(section, "full", &options.full, "train on all pictures and still validate on the rest of the split");
+  table.flag(section, "full", &options.full, "train on all pictures; the accuracy is then that of some of them");
   declare(table, section, options.augmentation);
   declare(table, section, options.precision);
 }
