@@ -154,10 +154,8 @@ TEST(Student, RanksGiveTheResultOfOneProcess) {
     StudentRecorder recorder;
     SelectiveSelfTraining(options).adapt(ensemble, data.images, recorder, checkpointer);
     ASSERT_EQ(recorder.rounds.size(), expected.rounds.size());
-    // The student's own training is equal to rounding, which in a round may change who is selected.
+    // Before the rounds: in these, rounding may change who is selected (ranks_test.cpp has trained sources for them).
     EXPECT_TRUE(torch::allclose(recorder.rounds[0].probabilities, expected.rounds[0].probabilities, 1e-3, 1e-3));
-    const auto label = [](const RoundEvent& event) { return event.probabilities.argmax(1); };
-    EXPECT_GT((label(recorder.rounds[2]) == label(expected.rounds[2])).to(torch::kFloat64).mean().item<double>(), 0.9);
   });
 }
 
