@@ -217,6 +217,10 @@ TEST(EveryReader, ShowsForeignTextWithoutControlCharacters) {
   folder.write("config.toml", "[adapt]\n\"" + toml + "\" = 1\n");
   folder.write("names.csv", "picture,label\n" + hostile + latin1 + ".png," + hostile + "\n");
   folder.write("classes.csv", "picture,label\na.png," + hostile + latin1 + "\n");
+  folder.write("scores.csv", "picture,\x1b[2Jcat,\x1b[2Jcat\n" + latin1 + "\x1b[2Ja.png,0.5,0.5\n");
+  folder.write("sums.csv", "picture,cat,dog\n" + latin1 + "\x1b[2Ja.png,0.5,0.7\n");
+  const std::string npy = "{'descr': '\x1b[2J" + latin1 + "', 'fortran_order': False, 'shape': (1, 2), }";
+  folder.write("type.npy", std::string("\x93NUMPY\x01\0", 8) + little_endian(npy.size(), 2) + npy);
   folder.write("names.tar", test::tar_of({{latin1 + ".png", png}, {"b.png", png}}));
 
   const std::string predict = "predict good.safetensors --json --data ";
@@ -229,11 +233,14 @@ TEST(EveryReader, ShowsForeignTextWithoutControlCharacters) {
       {"list", predict + "names.txt"},
       {"mat", predict + "name.mat"},
       {"model_info", "inspect description.safetensors"},
+      {"npy", "inspect type.npy"},
       {"pickle", "inspect names.pth --tensors"},
       {"pytorch", "inspect names.pth"},
       {"pytorch", "adapt --source names.pth --target pictures"},
       {"safetensors", "inspect names.safetensors"},
       {"safetensors", "inspect names.safetensors --json"},
+      {"scores", "inspect scores.csv"},
+      {"scores", "adapt --source sums.csv --target pictures"},
       {"tar", predict + "names.tar"},
       {"toml", "adapt --config config.toml --source good.safetensors --target pictures"},
       {"usps", predict + "usps.txt"},
@@ -287,8 +294,9 @@ TEST(EveryReader, RefusesWeightsThatComputeNan) {
       {"ours.safetensors", {"model_info"}},
       {"theirs.safetensors", {"safetensors"}},
       {"theirs.pth", {"pickle", "pytorch", "zip"}}};
-  std::set<std::string> covered = {"benchmark", "bmp", "gif",  "idx",  "jpeg", "labels", "list",   "mat",
-                                   "png",       "tar", "tiff", "toml", "usps", "webp",   "writers"};  // hold no weights
+  std::set<std::string> covered = {
+      "benchmark", "bmp",    "gif", "idx",  "jpeg", "labels", "list", "mat",    "npy",
+      "png",       "scores", "tar", "tiff", "toml", "usps",   "webp", "writers"};  // hold no weights
   for (const auto& [model, own_readers] : models) {
     covered.insert(own_readers.begin(), own_readers.end());
     const test::Outcome finite = test::run_forked_program(folder, "predict good-" + model + " --data pictures");

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // Small digits and few steps.
-const std::string kQuick =
+const std::string kScoresQuick =
     " --rounds 2 --inner-epochs 1 --student-epochs 2 --weight-steps 20 --batch 16 --threads 1 --no-leave-dominated";
 
 class ScoresJourney : public ::testing::Test {
@@ -87,7 +87,7 @@ TEST_F(ScoresJourney, RunsAsDocumented) {
       }
       ASSERT_THAT(command, StartsWith("tributary "));
       const std::string arguments = command.substr(std::string("tributary ").size());
-      printed[command] = succeed(arguments + (arguments.starts_with("adapt") ? kQuick : "")).out;
+      printed[command] = succeed(arguments + (arguments.starts_with("adapt") ? kScoresQuick : "")).out;
     }
   }
   EXPECT_THAT(printed.at("tributary inspect hospital-b.npz"),
@@ -116,7 +116,8 @@ TEST_F(ScoresJourney, RunsAsDocumented) {
 }
 
 TEST_F(ScoresJourney, PredictionsAreThoseOfTheDeployedModel) {
-  succeed("adapt --source hospital-a.safetensors clinic.csv --target photos --run runs/deployed --no-report" + kQuick);
+  succeed("adapt --source hospital-a.safetensors clinic.csv --target photos --run runs/deployed --no-report" +
+          kScoresQuick);
   const auto column = [](const std::string& csv, size_t number) {
     std::vector<std::string> cells;
     for (const std::string& line : test::lines_of(csv)) {
@@ -139,7 +140,7 @@ TEST_F(ScoresJourney, EveryFormatGivesTheSameRun) {
     const std::string file = std::string("same.") + ending;
     succeed("predict hospital-b.safetensors --data photos --scores " + file);
     succeed("adapt --source hospital-a.safetensors " + file + " --target photos --run runs/" + ending + " --no-report" +
-            kQuick);
+            kScoresQuick);
     const std::string predictions = file_text(*prepared_ / (std::string("runs/") + ending + "/predictions.csv"));
     if (first.empty()) first = predictions;
     EXPECT_EQ(predictions, first) << ending;
@@ -149,7 +150,7 @@ TEST_F(ScoresJourney, EveryFormatGivesTheSameRun) {
 TEST_F(ScoresJourney, AStudentTakesTheClassesThatModelsLack) {
   prepared_->write("new.txt", "7 = seven\n8 = eight\n9 = nine\n");
   succeed("adapt --source hospital-a.safetensors clinic.csv:classes=new.txt --target photos --run runs/classes" +
-          kQuick);
+          kScoresQuick);
   const json model = json::parse(succeed("inspect runs/classes --json").out);
   EXPECT_EQ(model.at("classes").size(), 13u);
   ASSERT_EQ(model.at("sources").size(), 2u);
