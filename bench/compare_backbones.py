@@ -81,7 +81,8 @@ def timm_rows():
     rows += [Row("vit_small_patch14_dinov2", "vit_s_14_ls", 518),
              Row("deit_tiny_patch16_224", "vit_ti_16", 64), Row("deit_small_patch16_224", "vit_s_16", 64),
              Row("deit_base_patch16_224", "vit_b_16", 288, 224),
-             Row("vit_base_patch16_gap_224", "vit_b_16_gap", 96, 224),
+             # timm gives this one 16 heads, which no weights show; SigLIP's, of the same shapes, has 12.
+             Row("vit_base_patch16_gap_224", "vit_b_16_gap", 96, 224, num_heads=12),
              Row("vit_base_patch16_224", "vit_b_16_mean", 96, 224, global_pool="avg")]
     for name, ours in (("vit_base_patch32_clip", "vit_b_32"), ("vit_base_patch16_clip", "vit_b_16"),
                        ("vit_large_patch14_clip", "vit_l_14")):
