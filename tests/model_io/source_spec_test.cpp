@@ -27,6 +27,15 @@ TEST(SourceSpec, OptionsAfterTheFileOverrideThoseOfAllSources) {
   EXPECT_TRUE(own.own_classes);
 }
 
+TEST(SourceSpec, TrustAfterTheFileNeedsACallerThatTrusts) {
+  const std::string text = "b.pt:trust=true";
+  EXPECT_THROW(parse_source(text, {}), InputError) << "the text may be of a TOML file";
+  ImportOptions common;
+  common.trusts_specs = true;
+  EXPECT_TRUE(parse_source(text, common).options.trust);
+  EXPECT_FALSE(parse_source("b.pt", common).options.trust);
+}
+
 TEST(SourceSpec, ExistingPathsAndPlainColonsArePaths) {
   const test::TempDir folder;
   folder.write("a:size=3", "");

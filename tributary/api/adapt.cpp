@@ -129,6 +129,7 @@ Run adapt(const std::vector<std::string>& sources, const Pictures& target, const
     for (const std::string& source : sources) setup.table.set_flag("sources", "source", source);
     setup.resolve();
     setup.options.folder = folder;
+    setup.options.import.trusts_specs = true;
     add_pictures(setup.options, target, hooks.test);
     const TorchScope restored;
     HookListener listener(hooks);

@@ -32,6 +32,7 @@ struct ImportOptions {
   StrideChoice stride = StrideChoice::kAuto;
   bool ignore_extra = false;  // accept tensors that the architecture does not have
   bool trust = false;         // load TorchScript, which is code
+  bool trusts_specs = false;  // `trust` may also follow a source: its text comes from code, not from a TOML file
   std::string last_layer;     // of a TorchScript module without the methods `features` and `classify`
 };
 

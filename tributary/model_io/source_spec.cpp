@@ -84,7 +84,7 @@ SourceSpec parse_source(const std::string& text, const ImportOptions& common) {
     input_error("{}: {}", text, bad.what());
   }
   // Sources may stand in a TOML file, which must not be able to run code.
-  if (spec.options.trust && !common.trust)
+  if (spec.options.trust && !common.trust && !common.trusts_specs)
     input_error("{}: trust cannot be set for a source; remove it, and give the flag --trust if you mean it", text);
   return spec;
 }
