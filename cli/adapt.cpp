@@ -27,7 +27,7 @@ class Adapt : public Command {
     table.help_group("Input and output", {"source", "target", "run", "test", "labels", "config", "json"});
     table.help_group("Imported weights", {"classes", "size", "trust", "last_layer"});
     table.help_group("Method", {"method", "variant"});
-    table.help_group("Training", {"init", "student", "rounds", "inner_epochs", "epochs", "batch", "rate_backbone",
+    table.help_group("Training", {"init", "rounds", "inner_epochs", "epochs", "batch", "rate_backbone",
                                   "rate_bottleneck", "keep", "seed"});
     table.help_group("Report", {"report", "live", "estimate", "require", "accept_error"});
     table.help_group("Interrupted runs", {"save_every", "restart"});

@@ -22,8 +22,7 @@ std::string network_of(const StudentOptions& options, const std::optional<Weight
 void declare(OptionTable& table, StudentOptions& options) {
   table
       .text("adapt", "init", &options.init,
-            "initial weights of the student that learns from sources of which only scores are given; without, small "
-            "pictures begin with random weights")
+            "initial weights of the student that learns from scores; small pictures need none")
       .metavar("FILE");
   table
       .text("adapt", "student", &options.network,
