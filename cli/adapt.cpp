@@ -29,7 +29,7 @@ class Adapt : public Command {
     table.help_group("Method", {"method", "variant"});
     table.help_group("Training", {"init", "rounds", "inner_epochs", "epochs", "batch", "rate_backbone",
                                   "rate_bottleneck", "keep", "seed"});
-    table.help_group("Report", {"report", "live", "estimate", "require", "accept_error"});
+    table.help_group("Report", {"report", "live", "estimate", "accept_error"});
     table.help_group("Interrupted runs", {"save_every", "restart"});
     table.help_group("Hardware", {"device", "threads", "precision", "processes"});
     table.add_to(app);

@@ -70,7 +70,10 @@ class Predict : public Command {
     if (!out_.empty()) require_writable_target(out_);
     if (!scores_.empty() && !is_score_file(scores_))
       input_error("--scores {}: name a file that ends in .csv, .npy or .npz", scores_);
-    if (!scores_.empty()) require_writable_target(scores_);
+    if (!scores_.empty()) {
+      require_writable_target(scores_);
+      require_names_file(scores_);
+    }
     const torch::Device device = common_.prepare();
     Ensemble ensemble = load_named_models(name(), models_, rule_, import_);
     std::vector<SkippedPicture> bad;

@@ -84,10 +84,15 @@ TEST(Text, PrintableReplacesControlCharacters) {
 TEST(Text, ForeignTextLosesWhatATerminalObeys) {
   EXPECT_EQ(safe_line("a\tb\nc\x1b[2J"), "a?b?c?[2J");
   EXPECT_EQ(safe_lines("a\tb\nc\rd"), "a\tb\nc?d");
-  EXPECT_EQ(safe_line("\xc2\x9b" "2J \u202e \u2028 \u2066 \x7f"), "?2J ? ? ? ?") << "C1, direction, line separator";
+  EXPECT_EQ(safe_line("\xc2\x9b"
+                      "2J \u202e \u2028 \u2066 \x7f"),
+            "?2J ? ? ? ?")
+      << "C1, direction, line separator";
   EXPECT_EQ(safe_line("größe 日本"), "größe 日本");
   EXPECT_EQ(utf8_text("caf\xe9 é"), "caf\uFFFD é");
-  EXPECT_THAT(test::message_of<InputError>([] { require_utf8({"ok", "caf\xe9"}, "photos"); }),
+  EXPECT_THAT(test::message_of<InputError>([] {
+                require_utf8({"ok", "caf\xe9"}, "photos");
+              }),
               testing::HasSubstr("photos: the class name 'caf?' is not UTF-8"));
 }
 
@@ -106,6 +111,11 @@ TEST(Csv, QuotesCellsAndDisarmsFormulas) {
     EXPECT_EQ(csv_field(formula), "'" + formula);
   EXPECT_EQ(csv_field("a-b"), "a-b");
   EXPECT_EQ(csv_field("caf\xe9\x1b"), "caf\uFFFD?");
+}
+
+TEST(Text, TrimsBlanksAtTheEnds) {
+  EXPECT_EQ(trimmed(" \ta b\r"), "a b");
+  EXPECT_EQ(trimmed(" \t"), "");
 }
 
 TEST(Text, RejectsInvalidUtf8) {

@@ -207,7 +207,7 @@ TEST_F(ScoresJourney, BadScoresAreOneSentenceAndWriteNothing) {
        "clinic.csv holds scores of pictures, so it takes no size"},
       {"adapt --source hospital-a.safetensors clinic.csv:scores=shares --target photos", "scores"},
       {"adapt --source hospital-a.safetensors clinic.csv --target photos --method shot",
-       "--method shot trains its sources, but of clinic.csv there are only scores; choose --method selective"},
+       "--method shot needs models, but of clinic.csv there are only scores; choose --method selective"},
       {"adapt --source hospital-a.safetensors clinic.csv --target photos --estimate full",
        "--estimate full adapts without each source"},
       {"adapt --source hospital-a.safetensors clinic.csv --target photos --cross-labels",

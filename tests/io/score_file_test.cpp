@@ -50,6 +50,17 @@ TEST(ScoreFile, ReadsCsvWithQuotesAndOtherLineBreaks) {
   EXPECT_EQ(scores.rows, 2);
 }
 
+TEST(ScoreFile, ReadsNumbersAndTitlesAsSpreadsheetsWriteThem) {
+  const TempDir folder;
+  folder.write("a.csv", "picture, cat, dog\na.png,1E-50,1e-50\nb.png,+1.5E0,-1\n");
+  const ScoreFile scores = read_score_file(folder / "a.csv");
+  EXPECT_THAT(scores.classes, ElementsAre("cat", "dog"));
+  EXPECT_THAT(scores.values, ElementsAre(0.F, 0.F, 1.5F, -1.F));
+  for (const char* number : {"1e-50abc", "1E", "0x1"})
+    EXPECT_THAT(refused("a.csv", kTitles + "photos/a.png," + number + ",0\n"), HasSubstr("is no number")) << number;
+  EXPECT_THAT(refused("a.csv", kTitles + "photos/a.png,1E50,0\n"), HasSubstr("infinite"));
+}
+
 TEST(ScoreFile, TellsProbabilitiesFromLogitsByTheirValues) {
   ScoreFile scores{"a.csv", {}, {}, 2, 2, {0.25F, 0.75F, 1.F, 0.F}};
   EXPECT_EQ(kind_of(scores, ScoreKind::kAuto), ScoreKind::kProbabilities);
@@ -131,6 +142,28 @@ TEST(ScoreFile, IsReadAsItWasWritten) {
     EXPECT_EQ(read.values, written.values) << name;
     EXPECT_EQ(read.columns, 2) << name;
   }
+}
+
+TEST(ScoreFile, KeepsEveryOneOfManyClasses) {
+  constexpr int64_t kClasses = 1500;
+  const TempDir folder;
+  ScoreFile scores{folder / "a.csv", {"a.png"}, {}, 1, kClasses, std::vector<float>(kClasses, 0.5F)};
+  for (int64_t k = 0; k < kClasses; ++k) scores.classes.push_back("class " + std::to_string(k));
+  write_score_file(scores);
+  const ScoreFile read = read_score_file(folder / "a.csv");
+  EXPECT_EQ(read.columns, kClasses);
+  EXPECT_EQ(read.classes, scores.classes);
+}
+
+TEST(ScoreFile, ReplacesNoFileBesideItButItsOwnNames) {
+  const TempDir folder;
+  const ScoreFile scores{folder / "a.npy", {"a.png"}, {"cat", "dog"}, 1, 2, {0.25F, 0.75F}};
+  EXPECT_NO_THROW(require_names_file(scores.path));
+  write_score_file(scores);
+  EXPECT_NO_THROW(require_names_file(scores.path)) << "its own names";
+  folder.write("a.json", R"({"accuracy": 90})");
+  EXPECT_THAT(refusal([&] { require_names_file(scores.path); }), HasSubstr("would be replaced by the names of"));
+  EXPECT_NO_THROW(require_names_file(folder / "a.npz"));
 }
 
 TEST(ScoreFile, ExchangesFilesWithNumPy) {

@@ -12,6 +12,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/checkpoint/checkpoint.h"
+#include "tributary/io/npy_file.h"
 #include "tributary/run/predictions.h"
 #include "tributary/train/evaluate.h"
 
@@ -129,6 +130,27 @@ TEST_F(AdaptationRunTest, RejectsResumingWithOtherPicturesOfTheSameNumber) {
   interrupt();
   test::write_digits(folder_, "target", DigitDomain::kPostal, 24, /*seed=*/2);
   EXPECT_THAT(test::message_of<InputError>([&] { run(); }), HasSubstr("have changed since the run was interrupted"));
+}
+
+TEST_F(AdaptationRunTest, RejectsResumingWithOtherScores) {
+  const auto write_scores = [&](float first) {
+    std::vector<float> values(24 * 10, 0.1F);
+    values[0] = first;
+    folder_.write("clinic.npy", npy_text(values, 24, 10));
+  };
+  write_scores(0.1F);
+  options_.method = method_named("selective");
+  OptionTable table;
+  options_.method.declare(table);
+  table.read_toml_text("[adapt]\nleave_dominated = false\nrounds = 3\nweight_steps = 5\n", "test.toml");
+  table.apply_toml();
+  options_.sources = {options_.sources[0], folder_ / "clinic.npy"};
+  interrupt();
+  write_scores(0.105F);
+  EXPECT_THAT(test::message_of<InputError>([&] { run(); }),
+              HasSubstr("clinic.npy have changed since the run was interrupted; start over with --restart"));
+  write_scores(0.1F);
+  EXPECT_TRUE(run());
 }
 
 // Checkpoints with a valid checksum and one value that does not belong there.

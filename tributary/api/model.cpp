@@ -44,6 +44,7 @@ Model::Model(const std::vector<std::string>& sources, const Settings& settings) 
     setup.table.apply_flags();
     const TorchScope restored;
     state_->device = setup.common.prepare();
+    setup.import.trusts_specs = true;
     state_->ensemble = load_models(sources, setup.rule, setup.import);
     state_->ensemble.to(state_->device);
   });

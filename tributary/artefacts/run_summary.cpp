@@ -148,7 +148,9 @@ std::string run_summary_text(const json& summary) {
     text += "\n";
     line("WARNING", fmt::format("this adaptation may have made things worse: {}",
                                 fmt::join(collapse.at("signs").get<std::vector<std::string>>(), "; ")));
-    line("", fmt::format("compare it with the unadapted model, {}", collapse.at("unadapted_model").get<std::string>()));
+    if (collapse.contains("unadapted_model"))
+      line("",
+           fmt::format("compare it with the unadapted model, {}", collapse.at("unadapted_model").get<std::string>()));
   }
   return text;
 }

@@ -28,7 +28,7 @@ std::string without_formula_mark(std::string cell) {
   return cell;
 }
 
-std::vector<std::string> take_csv_row(std::string_view& text) {
+std::vector<std::string> take_csv_row(std::string_view& text, size_t most_cells) {
   std::vector<std::string> fields(1);
   bool quoted = false, full = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -39,7 +39,7 @@ std::vector<std::string> take_csv_row(std::string_view& text) {
     } else if (c == '"') {
       quoted = !quoted;
     } else if (!quoted && c == ',') {
-      full = full || fields.size() > kMostCells;
+      full = full || fields.size() > most_cells;
       if (!full) fields.emplace_back();
     } else if (!quoted && c == '\n') {
       text.remove_prefix(i + 1);

@@ -19,9 +19,9 @@ std::string csv_field(std::string_view text);
 std::string without_formula_mark(std::string cell);
 
 // Removes one row from the start of `text` and returns its cells, as they are between quotes. No cells, and no text
-// left, if the row does not end in a line break. A row of more cells is cut after `kMostCells` + 1: an empty cell takes
+// left, if the row does not end in a line break. A row of more cells is cut after `most_cells` + 1: an empty cell takes
 // one byte of a file and forty of memory.
 constexpr size_t kMostCells = 1000;
-std::vector<std::string> take_csv_row(std::string_view& text);
+std::vector<std::string> take_csv_row(std::string_view& text, size_t most_cells = kMostCells);
 
 }  // namespace tributary

@@ -171,6 +171,13 @@ std::string safe_lines(std::string_view text) {
   return replace_controls(text, KeepLines::kYes, [](char32_t) { return "?"; });
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\f\v";
+  const size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const CodePoint point = first_code_point(text);

@@ -39,6 +39,9 @@ std::string shorten(std::string_view text, int64_t columns);
 // Makes foreign text safe for one line of an error message: as safe_line, truncated to `columns`.
 std::string printable(std::string_view text, int64_t columns = 80);
 
+// The text without blanks, tabs and carriage returns at its ends.
+std::string_view trimmed(std::string_view text);
+
 bool is_utf8(std::string_view text);
 
 // Throws an InputError if one of the class names of `path` is not UTF-8: model files, JSON and ONNX cannot hold it.

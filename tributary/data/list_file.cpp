@@ -21,12 +21,6 @@ constexpr std::string_view kBlank = " \t\r\f\v";
 constexpr std::string_view kLabelsEnding = "_labels.txt";
 constexpr int64_t kMaxClasses = 1'000'000;  // a larger label is an error
 
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
 // Parses digits; larger values become kMaxClasses.
 std::optional<int64_t> label_of(std::string_view word) {
   if (word.empty()) return std::nullopt;

@@ -26,6 +26,7 @@ namespace {
 
 constexpr double kSumTolerance = 0.01;  // of rounded probabilities
 constexpr float kLargestLogit = 1e4F;
+constexpr size_t kMostColumns = 100'000;  // of a CSV file
 constexpr int64_t kNone = -1, kTwice = -2;
 
 std::string ending_of(const std::string& path) {
@@ -71,10 +72,12 @@ float number_from(const std::string& cell, const std::string& path, int64_t line
   float value = 0;
   const char* const begin = cell.data() + (cell.starts_with('+') ? 1 : 0);
   const auto [end, error] = std::from_chars(begin, cell.data() + cell.size(), value);
-  if (error == std::errc::result_out_of_range) return cell.find("e-") != std::string::npos ? 0 : INFINITY;
-  if (error != std::errc() || end != cell.data() + cell.size() || cell.empty())
+  const bool out_of_range = error == std::errc::result_out_of_range;
+  if ((error != std::errc() && !out_of_range) || end != cell.data() + cell.size() || cell.empty())
     input_error("{}:{}: \"{}\" in the column {} is no number; write scores such as 0.25", path, line,
                 printable(cell, 40), printable(column));
+  const size_t exponent = cell.find_first_of("eE");
+  if (out_of_range) return exponent != std::string::npos && cell[exponent + 1] == '-' ? 0 : INFINITY;
   return value;
 }
 
@@ -84,17 +87,19 @@ ScoreFile read_csv(const std::string& path) {
   if (!text.empty() && text.back() != '\n') text += '\n';
   std::string_view rest = text;
   if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);  // a mark that spreadsheets write
-  const std::vector<std::string> titles = take_csv_row(rest);
+  const std::vector<std::string> titles = take_csv_row(rest, kMostColumns);
   if (titles.size() > 2 && titles[0] == "path" && titles[1] == "class")
     input_error("{} has classes of pictures but no scores; write scores with tributary predict --scores FILE", path);
   if (titles.empty() || titles.front() != "picture")
     input_error("{} does not begin with the columns picture,CLASS,CLASS; name them in its first line", path);
+  if (titles.size() > kMostColumns)
+    input_error("{} has more than {} columns; save scores of so many classes as .npz", path, thousands(kMostColumns));
   ScoreFile scores{path, {}, {}, 0, static_cast<int64_t>(titles.size()) - 1, {}};
-  for (size_t k = 1; k < titles.size(); ++k) scores.classes.push_back(without_formula_mark(titles[k]));
+  for (size_t k = 1; k < titles.size(); ++k) scores.classes.push_back(without_formula_mark(std::string(trimmed(titles[k]))));
   int64_t line = 1;
   while (!rest.empty()) {
     ++line;
-    const std::vector<std::string> cells = take_csv_row(rest);
+    const std::vector<std::string> cells = take_csv_row(rest, kMostColumns);
     if (cells.size() == 1 && cells.front().empty()) continue;
     if (cells.empty()) input_error("{}:{}: a quote is not closed; close it, or write quotes twice", path, line);
     if (cells.size() != titles.size())
@@ -239,8 +244,8 @@ ScoreFile read_score_file(const std::string& path) {
 ScoreKind kind_of(const ScoreFile& scores, ScoreKind kind) {
   const std::string& path = scores.path;
   const auto [low, high] = std::minmax_element(scores.values.begin(), scores.values.end());
-  const bool are_shares = *low >= 0 && *high <= 1 + kSumTolerance;
-  if (kind == ScoreKind::kAuto && !are_shares) kind = ScoreKind::kLogits;
+  const bool may_be_probabilities = *low >= 0 && *high <= 1 + kSumTolerance;
+  if (kind == ScoreKind::kAuto && !may_be_probabilities) kind = ScoreKind::kLogits;
   if (kind == ScoreKind::kLogits) {
     if (std::max(-*low, *high) > kLargestLogit)
       input_error("{} has logits of up to {:g}; divide them by a temperature, so that none exceeds {:g}", path,
@@ -292,6 +297,14 @@ std::vector<int64_t> rows_of(const ScoreFile& scores, const std::vector<std::str
 
 std::string names_file_of(const std::string& npy_path) {
   return std::filesystem::path(npy_path).replace_extension(".json").string();
+}
+
+void require_names_file(const std::string& path) {
+  const std::string beside = names_file_of(path);
+  if (ending_of(path) != ".npy" || !is_regular_file_at(beside)) return;
+  const auto names = nlohmann::json::parse(read_text(beside), nullptr, /*allow_exceptions=*/false);
+  if (names.is_object() && names.size() == 2 && names.contains("pictures") && names.contains("classes")) return;
+  input_error("{} would be replaced by the names of {}; choose another name, or write .npz", beside, path);
 }
 
 void write_score_file(const ScoreFile& scores) {

@@ -1,5 +1,5 @@
 // Scores of pictures that another program computed, one row per picture and one column per class: what a site can give
-// away that keeps its model (docs/deployment.md, Sources that are only predictions).
+// away that keeps its model (docs/scores.md).
 //
 //   NAME.csv   picture,CLASS,CLASS,...  one line per picture
 //   NAME.npz   `scores` [n, K], and optionally `pictures` [n] and `classes` [K]
@@ -36,7 +36,7 @@ bool is_score_file(const std::string& path);
 ScoreFile read_score_file(const std::string& path);
 
 // Whether these are probabilities. kAuto decides by the values: rows of non-negative numbers that all sum to 1 are
-// probabilities. Throws an InputError that names the first row that is neither, as one of shares that do not sum to 1.
+// probabilities. Throws an InputError that names the first row that is neither, as one of probabilities that do not sum to 1.
 ScoreKind kind_of(const ScoreFile& scores, ScoreKind kind);
 // Logits [rows, columns]: the scores themselves, or the logarithms of probabilities.
 std::vector<float> logits_of(const ScoreFile& scores, ScoreKind kind);
@@ -48,7 +48,9 @@ std::vector<int64_t> rows_of(const ScoreFile& scores, const std::vector<std::str
 
 // Writes the format that `scores.path` ends in.
 void write_score_file(const ScoreFile& scores);
-// The file beside NAME.npy that holds its names.
+// The file beside NAME.npy that holds its names, which write_score_file() replaces.
 std::string names_file_of(const std::string& npy_path);
+// Throws an InputError if writing `path` would replace a file beside it that holds something else than names.
+void require_names_file(const std::string& path);
 
 }  // namespace tributary

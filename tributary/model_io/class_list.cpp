@@ -16,12 +16,6 @@ namespace {
 
 constexpr std::string_view kRename = " = ";
 
-std::string trimmed(const std::string& text) {
-  const size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
 // The names without repetitions, in the order of their first appearance, and the index of each in that list.
 struct Merged {
   std::vector<std::string> names;
@@ -54,8 +48,9 @@ ClassList read_class_list(const std::string& path) {
     const std::string padded = " " + line + " ";  // so that a missing name is found
     const size_t equals = padded.find(kRename);
     list.only_renames = list.only_renames && equals != std::string::npos;
-    list.names.push_back(equals == std::string::npos ? line : trimmed(padded.substr(0, equals)));
-    list.new_names.push_back(equals == std::string::npos ? line : trimmed(padded.substr(equals + kRename.size())));
+    list.names.push_back(equals == std::string::npos ? line : std::string(trimmed(padded.substr(0, equals))));
+    list.new_names.push_back(
+        equals == std::string::npos ? line : std::string(trimmed(padded.substr(equals + kRename.size()))));
     if (list.names.back().empty() || list.new_names.back().empty())
       input_error("{}, line {}: a name is missing beside '='; write OLD = NEW", path, number);
   }

@@ -211,7 +211,7 @@ Ensemble load_all(const std::vector<std::string>& sources, const ImportOptions& 
   Ensemble ensemble;
   std::vector<std::string> files, score_files, unnamed, listed, unordered;
   std::map<std::string, std::vector<std::string>> guessed;  // files by what is assumed about them
-  bool any_imported = false;
+  bool any_imported = false, any_unnamed_scores = false;
   CommonRenames renames(options.classes);
   for (const std::string& text : sources) {
     const SourceSpec spec = parse_source(text, options);
@@ -223,7 +223,7 @@ Ensemble load_all(const std::vector<std::string>& sources, const ImportOptions& 
       FixedSource& source = ensemble.fixed.back();
       if (named && !spec.own_classes && renames.any()) renames.apply(source, spec.path);
       if (!named && !spec.own_classes) (spec.options.classes.empty() ? unnamed : listed).push_back(spec.path);
-      any_imported = any_imported || !named;
+      any_unnamed_scores = any_unnamed_scores || !named;
       if (source.scores.pictures.empty()) unordered.push_back(spec.path);
       continue;
     }
@@ -241,9 +241,9 @@ Ensemble load_all(const std::vector<std::string>& sources, const ImportOptions& 
   files.insert(files.end(), score_files.begin(), score_files.end());
   if (!any_imported) {
     ImportOptions others = options;
-    if (renames.any()) others.classes.clear();
+    if (renames.any() || any_unnamed_scores) others.classes.clear();
     if (!models.empty()) refuse_description(others, models.front());  // else they describe the student
-    renames.require_found();
+    if (!any_unnamed_scores) renames.require_found();
   }
   require_names(ensemble, files, unnamed);
   require_script(options, ensemble.sources, files.front());

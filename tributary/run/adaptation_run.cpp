@@ -7,6 +7,7 @@
 
 #include <tuple>
 
+#include "tributary/base/crc32c.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/text.h"
@@ -35,6 +36,27 @@ nlohmann::json accuracies(const AccuracyObserver& accuracy, int64_t picked, cons
                         {"rounds", rounds}};
   if (!kept.is_null()) all["kept"] = of_round(kept.at("round"));
   return all;
+}
+
+// What identifies the scores of every fixed source, which a resumed run reads again.
+nlohmann::json digests_of(const std::vector<FixedSource>& fixed) {
+  nlohmann::json digests = nlohmann::json::array();
+  for (const FixedSource& source : fixed) {
+    const Tensor logits = source.logits.cpu().contiguous();
+    digests.push_back(
+        {source.classes, source.outputs, crc32c({static_cast<const char*>(logits.data_ptr()), logits.nbytes()})});
+  }
+  return digests;
+}
+
+// Throws an InputError that names the first fixed source whose digest was another one before.
+void require_same_scores(const nlohmann::json& before, const nlohmann::json& now,
+                         const std::vector<FixedSource>& fixed) {
+  for (size_t j = 0; j < fixed.size(); ++j)
+    if (!before.is_array() || j >= before.size() || before[j] != now[j])
+      input_error("the scores of {} have changed since the run was interrupted; start over with --restart",
+                  fixed[j].scores.path);
+  if (before != now) damaged_checkpoint("scores");
 }
 
 // The name of a source without which the others do not know all classes, or lack a class in common; empty if there is
@@ -174,7 +196,7 @@ void AdaptationRun::require_scores_usable(const Ensemble& sources) const {
   if (sources.fixed.empty()) return;
   const std::string& file = sources.fixed.front().scores.path;
   if (!options_.method.excludes_scores)
-    input_error("--method {} trains its sources, but of {} there are only scores; choose --method selective",
+    input_error("--method {} needs models, but of {} there are only scores; choose --method selective",
                 options_.method.name, file);
   if (const std::string flag = options_.method.excludes_scores(); !flag.empty())
     input_error("{} needs models, but of {} there are only scores; leave it out", flag, file);
@@ -387,7 +409,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
                                 {options_.checkpoints.every, options_.checkpoints.restart && micro_batch == 0,
                                  [this](const std::string& message) { listener_.on_warning(message); }});
   checkpointer.clean();
-  const int64_t round = resume(folder, checkpointer, all, state);
+  const int64_t round = resume(folder, checkpointer, all, state, ensemble);
   if (round > 0) {
     const RunShape shape{data_.target.size(),
                          ensemble.size(),
@@ -441,11 +463,15 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   const bool target_is_tested = data_.test && options_.test == options_.target;
   add_estimate(summary, estimate, result, options_.estimate, ensemble.classes(),
                target_is_tested ? torch::tensor(data_.test->labels.values, torch::kInt64) : Tensor());
+  // One accuracy per source: the student is no witness, so that its own is unknown.
+  if (nlohmann::json& own = summary["estimate"]["sources"]; ensemble.has_student && !own.empty())
+    own.insert(own.begin() + (ensemble.size() - 1), nullptr);
   // A student that has not been trained is of no use.
-  if (result.adapted && estimate.verdict.decision == Decision::kDoNotUse && !ensemble.has_student) {
-    summary["verdict"]["unadapted_model"] = save_unadapted(folder, record, estimate);
-    if (!result.collapse.empty())
-      summary["collapse"] = {{"signs", result.collapse}, {"unadapted_model", summary["verdict"]["unadapted_model"]}};
+  if (result.adapted && estimate.verdict.decision == Decision::kDoNotUse) {
+    const std::string unadapted = ensemble.has_student ? std::string() : save_unadapted(folder, record, estimate);
+    if (!result.collapse.empty()) summary["collapse"]["signs"] = result.collapse;
+    for (const char* key : {"verdict", "collapse"})
+      if (!unadapted.empty() && summary.contains(key)) summary[key]["unadapted_model"] = unadapted;
   }
   outputs.add_confidence(predictions.confidence);
   folder.add_summary(summary);
@@ -463,15 +489,17 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
 // Restores the observers from the latest checkpoint and adds their state to every new one. Returns the round in which
 // the run resumes, 0 if it starts.
 int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpointer, Observers& observers,
-                              const ObserverState& state) const {
+                              const ObserverState& state, const Ensemble& ensemble) const {
   const int64_t pictures = data_.target.size();
   const std::string digest = fmt::format("{:016x}", data_.target.digest);
   const nlohmann::json given = {data_.given.picture, data_.given.label};
-  checkpointer.on_save([&state, pictures, digest, given, &folder](Checkpoint& checkpoint) {
+  const nlohmann::json scores = digests_of(ensemble.fixed);
+  checkpointer.on_save([&state, pictures, digest, given, scores, &folder](Checkpoint& checkpoint) {
     folder.require_there();  // saving would create it again, without its other files
     checkpoint.facts()["target_pictures"] = pictures;
     checkpoint.facts()["target_digest"] = digest;
     checkpoint.facts()["given_labels"] = given;
+    checkpoint.facts()["scores"] = scores;
     state.add_to(checkpoint);
   });
   const Checkpoint* const latest = checkpointer.resume_point();
@@ -488,6 +516,7 @@ int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpo
   if (latest->facts().value("given_labels", nlohmann::json()) != given)
     input_error("the labels of {} have changed since the run was interrupted; start over with --restart",
                 options_.labels);
+  require_same_scores(latest->facts().value("scores", nlohmann::json::array()), scores, ensemble.fixed);
   if (before_rounds) {
     listener_.on_resume(0);
     return 0;

@@ -82,7 +82,7 @@ class AdaptationRun {
   void require_scores_usable(const Ensemble& sources) const;
   // Throws an InputError if a student with random weights would have to learn photographs.
   void require_small_pictures(const Ensemble& sources) const;
-  // With the scores of the target pictures, once these are loaded.
+  // Loads the sources, with a student if one joins; match_scores() finds the rows of score files afterwards.
   Ensemble load_unadapted(std::vector<std::string>* notices = nullptr) const;
   // Finds the rows of the target pictures in the score files.
   void match_scores(Ensemble& sources) const;
@@ -106,7 +106,7 @@ class AdaptationRun {
   // Saves the mixture before any training, with a confidence that its own estimate calibrates.
   std::string save_unadapted(const RunFolder& folder, const RunRecord& record, const ResultEstimate& estimate) const;
   int64_t resume(const RunFolder& folder, CheckpointFolder& checkpointer, Observers& observers,
-                 const ObserverState& state) const;
+                 const ObserverState& state, const Ensemble& ensemble) const;
   nlohmann::json summary_of(const RunRecord& record) const;
 
   AdaptationRunOptions options_;

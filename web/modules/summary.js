@@ -25,7 +25,7 @@ export function runHeader(run) {
       element(
         'p',
         {class: 'lead'},
-        `${counted(run.sources.length, 'model')} ${deed(run)} ${counted(run.pictures, 'unlabelled picture')} ` +
+        `${counted(run.sources.length, kindOfSources(run))} ${deed(run)} ${counted(run.pictures, 'unlabelled picture')} ` +
           `of ${counted(run.classes.length, 'class', 'classes')}.`,
       ),
       element('p', {class: 'created'}, run.created),
@@ -41,6 +41,14 @@ export function runHeader(run) {
 /** @param {Run} run */
 function methodName({title, method}) {
   return title.toLowerCase() === method.toLowerCase() ? title : `${title} · ${method}`;
+}
+
+/**
+ * Some sources may be scores, without a model.
+ * @param {Run} run
+ */
+function kindOfSources(run) {
+  return run.sources.some(({name}) => name.endsWith(' (scores)')) ? 'source' : 'model';
 }
 
 /**

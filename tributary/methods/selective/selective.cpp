@@ -51,9 +51,7 @@ class Adaptation {
     if (target.size() < 2)
       input_error("the target set has {} picture{}; adaptation needs at least 2", target.size(),
                   target.size() == 1 ? "" : "s");
-    if (options_.cross_labels && !ensemble_.fixed.empty())
-      input_error("--cross-labels needs models, but of {} there are only scores; leave it out",
-                  ensemble_.fixed[0].scores.path);
+    TRIBUTARY_CHECK(!options_.cross_labels || ensemble_.fixed.empty(), "cross-source labels need models only");
   }
 
   // The given labels, on the device.
@@ -114,6 +112,7 @@ class Adaptation {
       const TargetState teachers = first_state(ensemble_, images_, options_, given_);
       facts = {teachers.largest_share, teachers.trust, teachers.dominated};
       labels = teacher_labels(teachers);
+      ensemble_.synchronise({{"teacher", labels}});
     }
     StudentTask task(ensemble_.sources.back(), labels, options_);
     TrainingLoop loop(task, images_, task.loop_options());
