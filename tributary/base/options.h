@@ -64,7 +64,7 @@ struct Option {
     value_name = std::move(name);
     return *this;
   }
-  // Goes on with the description in the full help: what is too long for the short one and for the reference page.
+  // Further description for the full help: what is too long for the short one and for the reference page.
   Option& in_full_help(std::string text) {
     further_help = std::move(text);
     return *this;

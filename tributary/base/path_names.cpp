@@ -53,4 +53,22 @@ std::string telling_model_name(const std::string& path) {
   return folder.empty() ? stem.string() : folder;
 }
 
+std::vector<std::string> below_common_folder(const std::vector<std::string>& paths) {
+  size_t common = paths.front().rfind('/') + 1;  // 0 without a folder
+  for (const std::string& path : paths) {
+    const auto [end, other] = std::mismatch(path.begin(), path.end(), paths.front().begin(), paths.front().end());
+    common = std::min(common, static_cast<size_t>(end - path.begin()));
+    if (common > 0) common = path.rfind('/', common - 1) + 1;
+  }
+  std::vector<std::string> rest;
+  for (const std::string& path : paths) rest.push_back(path.substr(common));
+  return rest;
+}
+
+std::vector<std::string> file_names(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) files.push_back(std::filesystem::path(path).filename().string());
+  return files;
+}
+
 }  // namespace tributary

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "tributary/base/error.h"
 #include "tributary/base/interrupt.h"
+#include "tributary/base/path_names.h"
 #include "tributary/base/text.h"
 #include "tributary/base/threads.h"
-
-namespace fs = std::filesystem;
 
 namespace tributary {
 namespace {
@@ -111,25 +109,6 @@ Attempt by_content(const ImageSet& wanted, const LabelledImages& labelled) {
 // "file.idx[17]" is a position in a file, not a name.
 bool are_positions(const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.ends_with(']'); });
-}
-
-// The paths below the deepest folder that contains all of them.
-std::vector<std::string> below_common_folder(const std::vector<std::string>& names) {
-  size_t common = names.front().rfind('/') + 1;  // 0 without a folder
-  for (const std::string& name : names) {
-    const auto [end, other] = std::mismatch(name.begin(), name.end(), names.front().begin(), names.front().end());
-    common = std::min(common, static_cast<size_t>(end - name.begin()));
-    if (common > 0) common = name.rfind('/', common - 1) + 1;
-  }
-  std::vector<std::string> rest;
-  for (const std::string& name : names) rest.push_back(name.substr(common));
-  return rest;
-}
-
-std::vector<std::string> file_names(const std::vector<std::string>& names) {
-  std::vector<std::string> files;
-  for (const std::string& name : names) files.push_back(fs::path(name).filename().string());
-  return files;
 }
 
 [[noreturn]] void refuse(const PicturesToLabel& wanted, const Labels& labels, const Attempt& attempt,

@@ -16,6 +16,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/json_text.h"
+#include "tributary/base/path_names.h"
 #include "tributary/base/text.h"
 #include "tributary/io/npy_file.h"
 #include "tributary/io/zip_reader.h"
@@ -95,7 +96,8 @@ ScoreFile read_csv(const std::string& path) {
   if (titles.size() > kMostColumns)
     input_error("{} has more than {} columns; save scores of so many classes as .npz", path, thousands(kMostColumns));
   ScoreFile scores{path, {}, {}, 0, static_cast<int64_t>(titles.size()) - 1, {}};
-  for (size_t k = 1; k < titles.size(); ++k) scores.classes.push_back(without_formula_mark(std::string(trimmed(titles[k]))));
+  for (size_t k = 1; k < titles.size(); ++k)
+    scores.classes.push_back(without_formula_mark(std::string(trimmed(titles[k]))));
   int64_t line = 1;
   while (!rest.empty()) {
     ++line;
@@ -186,25 +188,6 @@ std::string flaw_of(const ScoreFile& scores, int64_t row) {
   if (lowest < 0) return fmt::format("go down to {:g}", lowest);
   if (std::abs(sum - 1) > kSumTolerance) return fmt::format("sum to {:.3g}, not 1", sum);
   return {};
-}
-
-// The paths below the deepest folder that contains all of them.
-std::vector<std::string> below_common_folder(const std::vector<std::string>& names) {
-  size_t common = names.front().rfind('/') + 1;  // 0 without a folder
-  for (const std::string& name : names) {
-    const auto [end, other] = std::mismatch(name.begin(), name.end(), names.front().begin(), names.front().end());
-    common = std::min(common, static_cast<size_t>(end - name.begin()));
-    if (common > 0) common = name.rfind('/', common - 1) + 1;
-  }
-  std::vector<std::string> rest;
-  for (const std::string& name : names) rest.push_back(name.substr(common));
-  return rest;
-}
-
-std::vector<std::string> file_names(const std::vector<std::string>& names) {
-  std::vector<std::string> files;
-  for (const std::string& name : names) files.push_back(std::filesystem::path(name).filename().string());
-  return files;
 }
 
 std::vector<int64_t> look_up(const std::vector<std::string>& wanted, const std::vector<std::string>& known) {

@@ -36,7 +36,8 @@ bool is_score_file(const std::string& path);
 ScoreFile read_score_file(const std::string& path);
 
 // Whether these are probabilities. kAuto decides by the values: rows of non-negative numbers that all sum to 1 are
-// probabilities. Throws an InputError that names the first row that is neither, as one of probabilities that do not sum to 1.
+// probabilities. Throws an InputError that names the first row that is neither, as one of probabilities that do not sum
+// to 1.
 ScoreKind kind_of(const ScoreFile& scores, ScoreKind kind);
 // Logits [rows, columns]: the scores themselves, or the logarithms of probabilities.
 std::vector<float> logits_of(const ScoreFile& scores, ScoreKind kind);

@@ -27,8 +27,8 @@ struct TargetState {
   PhaseSeconds seconds;          // spent on computing all this
 };
 
-// The state before training, of all members but the student: prototypes from the sources' own labels, weights from their initial values. Given labels
-// are on the device of the sources, here and below.
+// The state before training, of all members but the student: prototypes from the sources' own labels, weights from
+// their initial values. Given labels are on the device of the sources, here and below.
 TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options,
                         const GivenLabels& given = {});
 
