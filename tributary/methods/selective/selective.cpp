@@ -51,7 +51,9 @@ class Adaptation {
     if (target.size() < 2)
       input_error("the target set has {} picture{}; adaptation needs at least 2", target.size(),
                   target.size() == 1 ? "" : "s");
-    TRIBUTARY_CHECK(!options_.cross_labels || ensemble_.fixed.empty(), "cross-source labels need models only");
+    if (options_.cross_labels && !ensemble_.fixed.empty())
+      input_error("--cross-labels needs models, but of {} there are only scores; leave it out",
+                  ensemble_.fixed[0].scores.path);
   }
 
   // The given labels, on the device.
