@@ -58,8 +58,8 @@ class Reference:
 
 def our_rate(options, file, entry):
     spec = f"{file}:size={options.size},resize={options.stored}"
-    trust = ",trust=true" if entry == "train_eager" else ""
-    command = [str(options.program), "bench", "speed", "--source", spec + trust, "--sources", "2", "--batch",
+    trust = ["--trust"] if entry == "train_eager" else []
+    command = [str(options.program), "bench", "speed", "--source", spec, *trust, "--sources", "2", "--batch",
                str(options.batch), "--steps", str(options.steps), "--device", options.device, "--json"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:

@@ -220,7 +220,9 @@ TEST_F(Deployment, LoadsTorchScriptOnlyWithTrust) {
   folder_->write("plain.py",
                  "import torch\nmodule = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12288, 4))\n"
                  "torch.jit.script(module).save('plain.pt')\n"
-                 "torch.jit.script(torch.nn.Sequential(module, torch.nn.ReLU())).save('followed.pt')\n");
+                 "torch.jit.script(torch.nn.Sequential(module, torch.nn.ReLU())).save('followed.pt')\n"
+                 "deep = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12288, 8), torch.nn.Linear(8, 4))\n"
+                 "torch.jit.script(deep).save('deep.pt')\n");
   run_command("python3 plain.py");
   const std::string rest = " --data photos --size 64 --resize 64 ";
   Outcome outcome = run_forked_program(*folder_, "predict plain.pt" + rest);
@@ -252,6 +254,14 @@ TEST_F(Deployment, LoadsTorchScriptOnlyWithTrust) {
   EXPECT_THAT(outcome.err, HasSubstr("holds TorchScript (plain), which is code; add --trust"));
   EXPECT_EQ(run_forked_program(*folder_, "predict ours.safetensors --data photos --trust").out,
             run_forked_program(*folder_, "predict plain.pt --trust --last-layer 1" + rest).out);
+  outcome = run_forked_program(*folder_, "bench speed --source ours.safetensors --trust --pictures 8 --batch 4");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("there is no training to measure"));
+  const std::string speed = "bench speed --source deep.pt:size=64,resize=64,last-layer=2 --pictures 8 --batch 4 --json";
+  EXPECT_EQ(run_forked_program(*folder_, speed).code, 2);
+  outcome = run_forked_program(*folder_, speed + " --steps 1 --trust");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("train_eager"));
   outcome = run_forked_program(*folder_, "export ours.safetensors --trust --onnx no.onnx");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("cannot be exported to ONNX; distil"));

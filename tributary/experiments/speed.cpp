@@ -33,12 +33,19 @@ double seconds_on(torch::Device device, Work work) {
 }
 
 // Sources with the weights of one model.
-Ensemble equal_sources(const std::string& source, int64_t count) {
+Ensemble equal_sources(const std::string& source, bool trust, int64_t count) {
+  ImportOptions import;
+  import.trust = trust;
   Ensemble ensemble;
   for (int64_t j = 0; j < count; ++j) {
-    ensemble.sources.push_back(std::move(load_models({source}, "", {}).sources.front()));
+    ensemble.sources.push_back(std::move(load_models({source}, "", import).sources.front()));
     ensemble.sources.back().rename(fmt::format("source{}", j));
   }
+  const SourceModel& first = ensemble.sources.front();
+  if (first.backbone_parameters().empty() && first.bottleneck_parameters().empty())
+    input_error(
+        "{} has no parameter before its classifier that requires a gradient, so there is no training to measure",
+        printable(source));
   return ensemble;
 }
 
@@ -123,8 +130,11 @@ void declare(OptionTable& table, SpeedOptions& options) {
              "network of every source; by default the benchmark's; for speed, resnet50 on a GPU and dtn on a CPU");
   table
       .text(section, "source", &options.source,
-            "speed: a model for every source instead of random weights, as model.pt:trust=true; measures training only")
+            "speed: a model for every source instead of random weights, as vit.pth:size=224; measures training only")
       .metavar("FILE");
+  table.flag(section, "trust", &options.trust, "speed: load a TorchScript file, which can run code")
+      .transient()
+      .flag_only();
   table.integer(section, "sources", &options.sources, 1, 64, "sources");
   table.integer(section, "batch", &options.batch, 2, 65536, "pictures per batch");
   table.integer(section, "classes", &options.classes, 2, 65536, "classes");
@@ -149,7 +159,7 @@ nlohmann::json description(const SpeedOptions& options, torch::Device device, in
 
 // Training speed with the weights of a file.
 nlohmann::json measure_source(SpeedOptions options, torch::Device device, int threads) {
-  Ensemble ensemble = equal_sources(options.source, options.sources);
+  Ensemble ensemble = equal_sources(options.source, options.trust, options.sources);
   ensemble.to(device);
   options.architecture = ensemble.sources.front().info().architecture;
   options.classes = static_cast<int64_t>(ensemble.classes().size());

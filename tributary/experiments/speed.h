@@ -13,6 +13,7 @@ namespace tributary {
 struct SpeedOptions {
   std::string architecture;  // empty: resnet50 on a GPU, dtn on a CPU
   std::string source;        // a model instead of random weights; empty: random weights
+  bool trust = false;        // it may be TorchScript, which can run code
   int64_t sources = 2;       // m
   int64_t batch = 32;
   int64_t classes = 31;
