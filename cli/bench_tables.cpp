@@ -206,6 +206,7 @@ std::vector<Ingredient> with_ingredient() {
           {"unit-score", "as published + unit score", {"--score-scale", "unit"}},
           {"prior", "as published + class prior", {"--class-prior", "auto"}},
           {"neighbours", "as published + neighbours", {"--neighbours", "5"}},
+          {"label-balance", "as published + label balance", {"--label-balance", "1"}},
           {"per-class", "as published + selection per class", {"--per-class"}},
           {"sample-weights", "as published + sample weights", {"--sample-weights"}},
           {"memory", "as published + score memory", {"--score-memory", "0.5"}},
@@ -337,12 +338,14 @@ void plan_sources(const Benchmark& benchmark, const BenchTableOptions& options, 
   if (options.source_epochs > 0) training.epochs = options.source_epochs;
   const std::string architecture = shared.architecture.empty() ? benchmark.architecture : shared.architecture;
   const bool gpu = common.device == DeviceChoice::kCuda;
+  training.deterministic = gpu;  // a table that is continued on another day then starts from the same sources
   if (options.init.empty())
     task.train_flags = {"--architecture", architecture};
   else
     task.train_flags = {"--init", options.init};
   add_number(task.train_flags, "--batch", training.batch);
   add_number(task.train_flags, "--epochs", training.epochs);
+  if (training.deterministic) task.train_flags.push_back("--deterministic");
 
   OptionTable table;
   tributary::declare(table, training);

@@ -4,6 +4,7 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tests/support/methods.h"
 #include "tests/support/models.h"
@@ -155,9 +156,32 @@ TEST_P(CommonFlags, ChangeTheModelUnlessTheMethodRefusesThem) {
     changed.rate_bottleneck = 0.02;
     expect_change("rate_bottleneck", changed);
     changed = base;
+    changed.backbone.clip_gradient = 1e-6;
+    expect_change("clip_gradient", changed);
+    changed = base;
     changed.epochs = 2;
     if (std::count(entry.length_options.begin(), entry.length_options.end(), "epochs") > 0)
       expect_change("epochs", changed);
+  }
+}
+
+TEST_P(CommonFlags, TrainKeepsTheOtherLayers) {
+  for (const MethodEntry& entry : registered_methods()) {
+    if (entry.name != GetParam() || std::count(entry.unused_options.begin(), entry.unused_options.end(), "train") > 0)
+      continue;
+    Ensemble ensemble = test::small_ensemble({"dtn"});
+    MethodOptions common = quick_with(kOff, false);
+    common.backbone.layers = "norm";
+    const NamedTensors before = copy_of(ensemble.sources[0].backbone_parameters());
+    test::Recorder recorder;
+    method_named(entry.name, common)->adapt(ensemble, test::noise_pictures(24), recorder);
+    const NamedTensors after = ensemble.sources[0].backbone_parameters();
+    std::set<std::string> changed, normalisation;
+    for (size_t i = 0; i < after.size(); ++i)
+      if (!torch::equal(before[i].value, after[i].value)) changed.insert(after[i].name);
+    for (const NamedTensor& parameter : trained_backbone(ensemble.sources[0], "norm"))
+      normalisation.insert(parameter.name);
+    EXPECT_EQ(changed, normalisation);
   }
 }
 

@@ -173,6 +173,15 @@ NoAlgorithmSearch::~NoAlgorithmSearch() {
   at::globalContext().setBenchmarkCuDNN(before_);
 }
 
+RepeatableConvolutions::RepeatableConvolutions(bool enabled)
+    : heuristic_(enabled), before_(at::globalContext().deterministicCuDNN()) {
+  if (enabled) at::globalContext().setDeterministicCuDNN(true);
+}
+
+RepeatableConvolutions::~RepeatableConvolutions() {
+  at::globalContext().setDeterministicCuDNN(before_);
+}
+
 Branches::~Branches() = default;
 
 CudaGraph::CudaGraph() = default;

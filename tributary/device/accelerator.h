@@ -40,6 +40,20 @@ class NoAlgorithmSearch {
   bool before_;
 };
 
+// RAII guard: convolutions use algorithms of cuDNN whose results repeat bit for bit, chosen by heuristic. No effect on
+// a CPU, where they always repeat.
+class RepeatableConvolutions {
+ public:
+  explicit RepeatableConvolutions(bool enabled);
+  ~RepeatableConvolutions();
+  RepeatableConvolutions(const RepeatableConvolutions&) = delete;
+  RepeatableConvolutions& operator=(const RepeatableConvolutions&) = delete;
+
+ private:
+  NoAlgorithmSearch heuristic_;  // the fastest algorithm found by timing differs from run to run
+  bool before_;
+};
+
 // RAII guard: makes a side stream current, because CUDA graphs cannot be captured on the default stream. Synchronises
 // the device on construction and destruction.
 class OwnStream {

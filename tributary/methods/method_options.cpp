@@ -28,6 +28,7 @@ void declare(OptionTable& table, MethodOptions& options) {
   table.number(section, "rate_backbone", &options.rate_backbone, 0, 10,
                "learning rate of the backbones; 0 takes the architecture's default");
   table.number(section, "rate_bottleneck", &options.rate_bottleneck, 0, 10, "learning rate of the bottlenecks");
+  declare(table, section, options.backbone);
   declare(table, section, options.augmentation);
   declare(table, section, options.precision);
   table

@@ -6,6 +6,7 @@
 #include "tributary/base/options.h"
 #include "tributary/train/augmentation.h"
 #include "tributary/train/precision.h"
+#include "tributary/train/trained_layers.h"
 
 namespace tributary {
 
@@ -19,6 +20,7 @@ struct MethodOptions {
   int64_t batch = 0;            // 0: the method's default
   double rate_backbone = 0;     // 0: the method's default
   double rate_bottleneck = -1;  // negative: the method's default
+  BackboneTraining backbone;
   Augmentation augmentation;
   Precision precision = Precision::kAuto;
   bool cuda_graph = true;

@@ -25,8 +25,7 @@ LabelledImages subset(const LabelledImages& data, const std::vector<int64_t>& in
 
 std::vector<SgdGroup> groups_of(const SourceModel& model, const SourceTrainingOptions& options) {
   const double own = architecture(model.info().architecture).backbone_rate;
-  return {{trained_backbone(model, options.trained), options.rate_backbone > 0 ? options.rate_backbone : own,
-           clip_of(model, options.clip_gradient)},
+  return {backbone_group(model, options.backbone, options.rate_backbone > 0 ? options.rate_backbone : own),
           {model.bottleneck_parameters(), options.rate_head},
           {model.classifier_parameters(), options.rate_head}};
 }
@@ -100,9 +99,7 @@ void declare(OptionTable& table, SourceTrainingOptions& options) {
                "learning rate of the backbone; 0 takes the architecture's default");
   table.number(section, "rate_head", &options.rate_head, 0, 10, "learning rate of bottleneck and classifier");
   declare(table, section, options.sgd);
-  declare(table, section, options.trained);
-  table.number(section, "clip_gradient", &options.clip_gradient, -1, 1e9,
-               "largest norm of the backbone's gradient; 0 for none, -1 for 1 in networks without BatchNorm");
+  declare(table, section, options.backbone);
   table.choice(section, "wn_init", &options.classifier_init, {{"uniform", Start::kDefault}, {"xavier", Start::kXavier}},
                "initial weights of the classifier");
   table
@@ -114,6 +111,8 @@ void declare(OptionTable& table, SourceTrainingOptions& options) {
   table.flag(section, "full", &options.full, "train on all pictures; the accuracy is then that of some of them");
   declare(table, section, options.augmentation);
   declare(table, section, options.precision);
+  table.flag(section, "deterministic", &options.deterministic,
+             "on a GPU, use only convolutions whose results repeat, so that the same command writes the same model");
 }
 
 Tensor smoothed_cross_entropy(const Tensor& logits, const Tensor& label, double smoothing) {
@@ -161,6 +160,7 @@ double train_source(SourceModel& model, const LabelledImages& training, const La
                     const std::function<void(const SourceTrainingProgress&)>& progress) {
   if (training.images.size() < 2)
     input_error("training needs at least 2 pictures, there are {}", training.images.size());
+  const RepeatableConvolutions repeatable(options.deterministic);
   const torch::Device device = model.device();
   const DeviceImages images(training.images, device);
   const DeviceImages validation_images(validation.images, device);

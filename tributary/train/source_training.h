@@ -26,14 +26,14 @@ struct SourceTrainingOptions {
   double rate_backbone = 0;  // 0: the architecture's own
   double rate_head = 1e-2;   // bottleneck and classifier
   SgdOptions sgd;
-  TrainedLayers trained;
-  double clip_gradient = -1;  // as in SelectiveOptions
+  BackboneTraining backbone;
   Start classifier_init = Start::kDefault;
   KeptIterate keep = KeptIterate::kBest;
   double train_share = 0.9;  // without a validation set: this share trains, the rest validates
   bool full = false;         // train on everything and still validate on the rest of the split
   Augmentation augmentation;
   Precision precision = Precision::kAuto;
+  bool deterministic = false;  // the same result in every run on a GPU, too
 };
 
 void declare(OptionTable& table, SourceTrainingOptions& options);

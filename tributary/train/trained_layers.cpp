@@ -51,24 +51,26 @@ std::set<std::string> chosen_names(const Network& network, const std::string& ru
 
 }  // namespace
 
-void declare(OptionTable& table, const std::string& section, TrainedLayers& layers) {
+void declare(OptionTable& table, const std::string& section, BackboneTraining& training) {
   table
       .text(
-          section, "train", &layers.rule,
+          section, "train", &training.layers,
           "layers of the backbone that train: all, norm (normalisation only) or last-N (the last N residual branches; "
           "a transformer block has two)")
       .metavar("all|norm|last-N");
+  table.number(section, "clip_gradient", &training.clip_gradient, -1, 1e6,
+               "largest norm of a backbone's gradient; 0 for none, -1 for 1 in networks without BatchNorm");
 }
 
-NamedTensors trained_backbone(const SourceModel& source, const TrainedLayers& layers) {
+NamedTensors trained_backbone(const SourceModel& source, const std::string& layers) {
   NamedTensors all = source.backbone_parameters();
-  if (layers.rule == "all") return all;
-  if (layers.rule != "norm" && last_count(layers.rule) == 0)
-    input_error("--train '{}' is unknown; choose all, norm or last-N, as in last-4", printable(layers.rule));
+  if (layers == "all") return all;
+  if (layers != "norm" && last_count(layers) == 0)
+    input_error("--train '{}' is unknown; choose all, norm or last-N, as in last-4", printable(layers));
   if (source.layered() == nullptr)
-    input_error("--train {} needs to know the layers of {}, which is TorchScript; train all of it", layers.rule,
+    input_error("--train {} needs to know the layers of {}, which is TorchScript; train all of it", layers,
                 source.info().name);
-  const std::set<std::string> chosen = chosen_names(source.layered()->network(), layers.rule);
+  const std::set<std::string> chosen = chosen_names(source.layered()->network(), layers);
   NamedTensors trained;
   for (NamedTensor& parameter : all) {
     if (chosen.contains(parameter.name))
@@ -77,7 +79,7 @@ NamedTensors trained_backbone(const SourceModel& source, const TrainedLayers& la
       parameter.value.set_requires_grad(false);
   }
   if (trained.empty())
-    input_error("--train {}: {} ({}) has no such layers", layers.rule, source.info().name, source.info().architecture);
+    input_error("--train {}: {} ({}) has no such layers", layers, source.info().name, source.info().architecture);
   return trained;
 }
 
@@ -86,6 +88,10 @@ double clip_of(const SourceModel& source, double given) {
   LayeredSource* const layered = const_cast<SourceModel&>(source).layered();
   if (layered == nullptr || !architecture(source.info().architecture).photographs) return 0;
   return layered->network().batch_norms().empty() && !source.info().architecture.starts_with("vgg") ? 1 : 0;
+}
+
+SgdGroup backbone_group(const SourceModel& source, const BackboneTraining& training, double rate) {
+  return {trained_backbone(source, training.layers), rate, clip_of(source, training.clip_gradient)};
 }
 
 }  // namespace tributary

@@ -121,7 +121,7 @@ class Aad : public LearnedMethod {
     std::vector<std::unique_ptr<Learner>> all;
     for (SourceModel& source : ensemble.sources) {
       const double head = common_.bottleneck_rate(1e-3);
-      Sgd optimiser({{source.backbone_parameters(), common_.backbone_rate(1e-4)},
+      Sgd optimiser({backbone_group(source, common_.backbone, common_.backbone_rate(1e-4)),
                      {source.bottleneck_parameters(), head},
                      {source.classifier_parameters(), head}},
                     sgd);

@@ -40,7 +40,7 @@ BaitStep::BaitStep(SourceModel& source, const BaitStepOptions& options)
     : source_(source),
       options_(options),
       bait_(copy_of_classifier(source)),
-      features_optimiser_({{source.backbone_parameters(), options.rate_backbone},
+      features_optimiser_({backbone_group(source, options.backbone, options.rate_backbone),
                            {source.bottleneck_parameters(), options.rate_bottleneck}},
                           kSgd),
       bait_optimiser_({{bait_.parameters(), options.rate_bait}}, kSgd) {
@@ -141,6 +141,7 @@ class Bait : public LearnedMethod {
     options.cast_weight = options_.cast_weight >= 0 ? options_.cast_weight : own_weight;
     const bool photographs = for_photographs(ensemble);
     const double own = bait_rate(photographs, schedule.steps);
+    options.backbone = common_.backbone;
     options.rate_backbone = common_.backbone_rate(own / 10);
     options.split_in_evaluation = !photographs;
     options.rate_bottleneck = common_.bottleneck_rate(own);

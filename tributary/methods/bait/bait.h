@@ -4,6 +4,7 @@
 #include "tributary/methods/bait/casting.h"
 #include "tributary/model/source_model.h"
 #include "tributary/train/sgd.h"
+#include "tributary/train/trained_layers.h"
 
 namespace tributary {
 
@@ -14,6 +15,7 @@ struct BaitStepOptions {
   bool mixed_precision = false;
   // Splits the batch by entropies from an evaluation pass.
   bool split_in_evaluation = false;
+  BackboneTraining backbone{};
 };
 
 // The default learning rate of bottleneck and bait for this number of steps. Features move further with more steps:

@@ -138,8 +138,9 @@ class Cowa : public LearnedMethod {
     std::vector<std::unique_ptr<Learner>> all;
     for (SourceModel& source : ensemble.sources) {
       const double rate = common_.bottleneck_rate(own.rate_bottleneck);
-      std::vector<SgdGroup> groups = {{source.backbone_parameters(), common_.backbone_rate(own.rate_backbone)},
-                                      {source.bottleneck_parameters(), rate}};
+      std::vector<SgdGroup> groups = {
+          backbone_group(source, common_.backbone, common_.backbone_rate(own.rate_backbone)),
+          {source.bottleneck_parameters(), rate}};
       if (!plan.freeze_classifier) groups.push_back({source.classifier_parameters(), rate / 10});
       all.push_back(
           std::make_unique<CowaLearner>(source, all.size(), images.size(), plan, Sgd(std::move(groups), SgdOptions())));

@@ -15,7 +15,7 @@ std::vector<SgdGroup> groups_of(const Ensemble& ensemble, const JointSettings& s
                                 const std::vector<Tensor>& raw) {
   std::vector<SgdGroup> groups;
   for (const SourceModel& source : ensemble.sources) {
-    groups.push_back({source.backbone_parameters(), settings.rate_backbone});
+    groups.push_back(backbone_group(source, settings.backbone, settings.rate_backbone));
     groups.push_back({source.bottleneck_parameters(), settings.rate_bottleneck});
   }
   NamedTensors weights;
@@ -99,6 +99,7 @@ TrainingSchedule JointMethod::schedule(const Ensemble& ensemble, int64_t) const 
 std::vector<std::unique_ptr<Learner>> JointMethod::learners(Ensemble& ensemble, const DeviceImages& images,
                                                             const TrainingSchedule& schedule) {
   JointSettings settings;
+  settings.backbone = common_.backbone;
   settings.rate_backbone = common_.backbone_rate(for_photographs(ensemble) ? 1e-3 : 1e-2);
   settings.rate_bottleneck = common_.bottleneck_rate(1e-2);
   settings.mixed = is_mixed(schedule.precision);

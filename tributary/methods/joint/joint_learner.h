@@ -14,10 +14,12 @@
 #include "tributary/methods/joint/source_mixture.h"
 #include "tributary/methods/registry.h"
 #include "tributary/train/sgd.h"
+#include "tributary/train/trained_layers.h"
 
 namespace tributary {
 
 struct JointSettings {
+  BackboneTraining backbone;
   double rate_backbone = 1e-2, rate_bottleneck = 1e-2, rate_weights = 1e-2;
   MixtureLossWeights loss;
   bool mixed = false;  // mixed precision

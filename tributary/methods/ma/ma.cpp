@@ -159,9 +159,12 @@ void declare_options(OptionTable& table, MaOptions& own) {
 
 MethodEntry ma_method() {
   const auto options = std::make_shared<MaOptions>();
-  return {"ma", "MA", "learns from generated target-style samples of every class; adapts each source separately",
-          [options](OptionTable& table) { declare_options(table, *options); },
-          [options](const MethodOptions& common) { return std::make_unique<Ma>(common, *options); }};
+  MethodEntry entry{"ma", "MA",
+                    "learns from generated target-style samples of every class; adapts each source separately",
+                    [options](OptionTable& table) { declare_options(table, *options); },
+                    [options](const MethodOptions& common) { return std::make_unique<Ma>(common, *options); }};
+  entry.unused_options = {"train", "clip_gradient"};
+  return entry;
 }
 
 }  // namespace tributary

@@ -109,7 +109,7 @@ class Nrc : public LearnedMethod {
     std::vector<std::unique_ptr<Learner>> all;
     for (SourceModel& source : ensemble.sources) {
       const double head = common_.bottleneck_rate(own.rate_head);
-      Sgd optimiser({{source.backbone_parameters(), common_.backbone_rate(own.rate_backbone)},
+      Sgd optimiser({backbone_group(source, common_.backbone, common_.backbone_rate(own.rate_backbone)),
                      {source.bottleneck_parameters(), head},
                      {source.classifier_parameters(), head}},
                     sgd);

@@ -30,9 +30,6 @@ void declare_training(OptionTable& table, SelectiveOptions& options) {
                {{"decay", RateSchedule::kDecay}, {"constant", RateSchedule::kConstant}},
                "learning rate within a round: (1 + 10 i/I)^-0.75, or constant");
   declare(table, section, options.sgd);
-  declare(table, section, options.trained);
-  table.number(section, "clip_gradient", &options.clip_gradient, -1, kLargest,
-               "largest norm of a backbone's gradient; 0 for none, -1 for 1 in networks without BatchNorm");
   table.flag(section, "mixup", &options.mixup, "mix up the confident samples (Eq. 11)");
   table.choice(section, "information_set", &options.information_set,
                {{"clean", InformationSet::kClean}, {"mixed", InformationSet::kMixed}, {"all", InformationSet::kAll}},
@@ -112,6 +109,8 @@ void declare_ingredients(OptionTable& table, SelectiveOptions& options) {
   table.flag(section, "leave_dominated", &options.leave_dominated,
              "train no round if the unadapted sources give one class more than 0.3 + 1.2 / K of the pictures; needs "
              "--class-cap");
+  table.number(section, "label_balance", &options.label_balance, 0, 1,
+               "how far the class shares of the pseudo-labels move to the class prior: 0 not at all, 1 all the way");
   table.flag(section, "per_class", &options.per_class, "select the same share of every pseudo-class");
   table.number(section, "final_share", &options.final_share, 0.01, 1,
                "share of the target set that is confident in the last round");

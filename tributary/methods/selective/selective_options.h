@@ -10,7 +10,6 @@
 #include "tributary/adapt/selection.h"
 #include "tributary/methods/method_options.h"
 #include "tributary/train/sgd.h"
-#include "tributary/train/trained_layers.h"
 
 namespace tributary {
 
@@ -38,10 +37,8 @@ struct SelectiveOptions : MethodOptions {
   double lambda_adv = 1;
   RateSchedule schedule = RateSchedule::kDecay;
   SgdOptions sgd;
-  TrainedLayers trained;
-  double clip_gradient = -1;  // largest norm of a backbone's gradient; 0: any; negative: by the architecture
-  bool mixup = true;          // ablation (e)
-  bool denoise = true;        // ablation (b)
+  bool mixup = true;    // ablation (e)
+  bool denoise = true;  // ablation (b)
   InformationSet information_set = InformationSet::kClean;
   AdversarialSet adversarial_set = AdversarialSet::kClean;
   LoaderPairing pairing = LoaderPairing::kIndependent;
@@ -58,6 +55,7 @@ struct SelectiveOptions : MethodOptions {
   std::string class_prior = "uniform";  // which diversity is measured against: uniform, auto (estimated) or a file
   double class_cap = 0;                 // largest share of a pseudo-class in the domain weights, in mean shares
   bool leave_dominated = false;         // train no round if one class dominates the target set; needs class_cap
+  double label_balance = 0;             // how far the class shares of labels move to the prior, 0 to 1
   bool per_class = false;               // select the same share of every pseudo-class
   double final_share = 1;               // of the target set that is confident in the last round
   bool sample_weights = false;          // weight the cross-entropy of a sample by its score

@@ -17,8 +17,7 @@ std::vector<SgdGroup> groups_of(const Ensemble& ensemble, const SelectiveOptions
   std::vector<SgdGroup> groups;
   for (const SourceModel& source : ensemble.sources) {
     const double own = architecture(source.info().architecture).backbone_rate;
-    groups.push_back({trained_backbone(source, options.trained),
-                      options.rate_backbone > 0 ? options.rate_backbone : own, clip_of(source, options.clip_gradient)});
+    groups.push_back(backbone_group(source, options.backbone, options.backbone_rate(own)));
     groups.push_back({source.bottleneck_parameters(), options.rate_bottleneck});
   }
   return groups;

@@ -15,8 +15,7 @@ enum StudentReal : size_t { kStudentRatio, kStudentRate };
 
 std::vector<SgdGroup> groups_of(const SourceModel& student, const SelectiveOptions& options) {
   const double own = architecture(student.info().architecture).backbone_rate;
-  return {{student.backbone_parameters(), options.rate_backbone > 0 ? options.rate_backbone : own,
-           clip_of(student, options.clip_gradient)},
+  return {{student.backbone_parameters(), options.backbone_rate(own), clip_of(student, options.backbone.clip_gradient)},
           {student.bottleneck_parameters(), options.rate_bottleneck},
           {student.classifier_parameters(), options.rate_bottleneck}};
 }

@@ -40,6 +40,7 @@ SourceModel twin_of(const SourceModel& source) {
 // How one source is adapted, with defaults resolved.
 struct SfdaPlan {
   SfdaOptions options;
+  BackboneTraining backbone;
   double rate_backbone, rate_head;
 };
 
@@ -56,15 +57,15 @@ class SfdaLearner : public Learner {
         options_(plan.options),
         memory_(static_cast<int64_t>(source.info().classes.size()), plan.options.prototypes,
                 source.layered()->backbone_width(), source.device()),
-        optimiser_({{source.backbone_parameters(), plan.rate_backbone},
+        optimiser_({backbone_group(source, plan.backbone, plan.rate_backbone),
                     {source.bottleneck_parameters(), plan.rate_head},
                     {source.classifier_parameters(), plan.rate_head},
                     {second_head_.bottleneck_parameters(), plan.rate_head},
                     {second_head_.classifier_parameters(), plan.rate_head}},
                    {0.9, 5e-4, true}) {
     first_.shard(source.sharding());
-    for (const auto part : {&SourceModel::backbone_parameters, &SourceModel::bottleneck_parameters,
-                            &SourceModel::classifier_parameters}) {
+    freeze(first_.backbone_parameters());
+    for (const auto part : {&SourceModel::bottleneck_parameters, &SourceModel::classifier_parameters}) {
       freeze((first_.*part)());
       // Other methods freeze the classifiers of their sources.
       for (NamedTensor& parameter : (source_.*part)()) parameter.value.set_requires_grad(true);
@@ -196,7 +197,7 @@ class Sfda : public LearnedMethod {
   std::vector<std::unique_ptr<Learner>> learners(Ensemble& ensemble, const DeviceImages& images,
                                                  const TrainingSchedule& schedule) override {
     const bool photographs = for_photographs(ensemble);
-    SfdaPlan plan{options_, common_.backbone_rate(1e-4), common_.bottleneck_rate(1e-3)};
+    SfdaPlan plan{options_, common_.backbone, common_.backbone_rate(1e-4), common_.bottleneck_rate(1e-3)};
     plan.options.freeze_stem = options_.freeze_stem && photographs;
     if (plan.options.refresh == 0)
       plan.options.refresh = is_large() ? std::max<int64_t>(100, batches(schedule, images.size())) : 100;

@@ -79,7 +79,7 @@ class Shot : public LearnedMethod {
     const double beta = options_.beta >= 0 ? options_.beta : photographs ? 0.3 : 0.1;
     std::vector<std::unique_ptr<Learner>> all;
     for (SourceModel& source : ensemble.sources) {
-      Sgd optimiser({{source.backbone_parameters(), common_.backbone_rate(photographs ? 1e-3 : 1e-2)},
+      Sgd optimiser({backbone_group(source, common_.backbone, common_.backbone_rate(photographs ? 1e-3 : 1e-2)),
                      {source.bottleneck_parameters(), common_.bottleneck_rate(1e-2)}},
                     {});
       all.push_back(std::make_unique<ShotLearner>(source, all.size(), images.size(), beta, is_mixed(schedule.precision),

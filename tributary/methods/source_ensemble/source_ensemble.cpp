@@ -40,9 +40,10 @@ MethodEntry source_ensemble_method() {
                     [rule](const MethodOptions& common) { return std::make_unique<SourceEnsemble>(common, *rule); }};
   entry.mixes_class_sets = true;
   entry.length_options = {};  // it does not train
-  entry.unused_options = {"batch",           "rate_backbone",    "rate_bottleneck", "keep",          "cuda_graph",
-                          "augment",         "augment_shift",    "augment_flip",    "augment_grey",  "augment_rotation",
-                          "augment_zoom_in", "augment_zoom_out", "augment_jitter",  "augment_cutout"};
+  entry.unused_options = {
+      "batch",           "rate_backbone",    "rate_bottleneck", "train",         "clip_gradient", "keep",
+      "cuda_graph",      "augment",          "augment_shift",   "augment_flip",  "augment_grey",  "augment_rotation",
+      "augment_zoom_in", "augment_zoom_out", "augment_jitter",  "augment_cutout"};
   return entry;
 }
 
