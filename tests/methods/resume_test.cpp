@@ -65,6 +65,7 @@ class Resume : public ::testing::TestWithParam<Case> {
         apply_variant(options, Variant::kTributary);
         options.leave_dominated = false;
         options.per_class = options.sample_weights = true;
+        options.label_balance = 0.5;
         options.score_memory = 0.3;
         options.model_average = 0.4;
         options.cross_labels = true;

@@ -8,6 +8,7 @@
 #include "tributary/adapt/class_balance.h"
 #include "tributary/adapt/class_prior.h"
 #include "tributary/adapt/cross_labels.h"
+#include "tributary/adapt/label_balance.h"
 #include "tributary/adapt/neighbourhood.h"
 #include "tributary/base/stopwatch.h"
 #include "tributary/device/device.h"
@@ -164,11 +165,22 @@ Tensor unit_rows(const Tensor& score) {
   return score / score.sum(1, true).clamp_min(1e-30);
 }
 
-void score_target(TargetState& state, const SelectiveOptions& options, const GivenLabels& given) {
+// The mixture that is scored, with unit weights or as it is, its class shares moved towards the prior as far as the
+// options ask for it. Offsets are found with unit weights: the free scale makes all samples look certain.
+Tensor scored_mixture(const TargetState& state, const Tensor& prior, const SelectiveOptions& options) {
+  const bool unit = options.score_scale == ScoreScale::kUnit;
+  if (!unit && options.label_balance == 0) return state.probabilities;
+  const Tensor of_unit = combine(state.logits, {Combination::kWeightedLogits, normalised_weights(state.weights)});
+  const Tensor& mixture = unit ? of_unit : state.probabilities;
+  if (options.label_balance == 0) return mixture;
+  const bool scaled = !unit && state.mixture.rule == Combination::kWeightedLogits;
+  const Tensor scale = scaled ? state.mixture.weights.sum().to(mixture.device()) : at::ones({}, mixture.options());
+  return with_offsets(mixture, options.label_balance * balancing_offsets(of_unit, prior), scale);
+}
+
+void score_target(TargetState& state, const Tensor& prior, const SelectiveOptions& options, const GivenLabels& given) {
   state.probabilities = combine(state.logits, state.mixture);
-  const Tensor mixture = options.score_scale == ScoreScale::kUnit
-                             ? combine(state.logits, {Combination::kWeightedLogits, normalised_weights(state.weights)})
-                             : state.probabilities;
+  const Tensor mixture = scored_mixture(state, prior, options);
   const auto sources = static_cast<int64_t>(state.features.size());  // fixed ones have no features
   const Tensor shares =
       normalised_weights(sources == state.weights.size(0) ? state.weights : leading_weights(state.weights, sources));
@@ -243,7 +255,7 @@ void label_first(TargetState& state, Ensemble& ensemble, const DeviceImages& ima
   state.posteriors = posteriors_of(state, options, given, [&](int64_t, const Tensor& own) {
     return options.first_labels == FirstLabels::kOwn ? own.argmax(-1) : mixed;
   });
-  score_target(state, options, given);
+  score_target(state, prior, options, given);
   label_sources(state, options, given);
   synchronise_state(state, ensemble);
   state.seconds.labels = lap(watch, images.device());
@@ -302,7 +314,7 @@ TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Sel
                                    sample_weights_of(memory.prediction, state.logits.size(-1), options), given);
   state.mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
   state.seconds.weights = lap(watch, images.device());
-  score_target(state, options, given);
+  score_target(state, memory.prior, options, given);
   if (memory.score.defined())
     state.score = with_given_scores(
         (1 - options.score_memory) * unit_rows(state.score) + options.score_memory * unit_rows(memory.score), given);
