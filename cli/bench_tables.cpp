@@ -84,6 +84,12 @@ void draw_digits(const std::string& folder, int64_t pictures) {
   fs::rename(beside, folder);
 }
 
+// Only in the folders that tables write to: OUT may hold much else.
+void remove_leftovers_of_table(const std::string& out) {
+  remove_leftovers(out);
+  for (const char* written : {"/runs", "/sources"}) remove_leftovers_below(out + written);
+}
+
 std::map<std::string, double> paper_of(const Benchmark& benchmark, const std::vector<PaperRow>& rows,
                                        const std::string& key) {
   std::map<std::string, double> figures;
@@ -499,7 +505,7 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
   require_same_adaptations(task);
   if (first) {
     std::filesystem::create_directories(out);
-    remove_leftovers(out);
+    remove_leftovers_of_table(out);
   }
   if (comm) comm->barrier();
   Progress progress(std::cerr, is_terminal(), common.json || !first);
@@ -509,6 +515,7 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
   });
   progress.finish();
   if (!first) return;
+  remove_leftovers_of_table(out);  // of starts that were killed meanwhile
   link_sources(task);
   const std::string notes = notes_text(task, result);
   write_file_atomically(out + "/table.md",
