@@ -93,16 +93,12 @@ std::string temporary_path(const std::string& folder) {
   return fmt::format("{}/{}{}-{}.tmp", folder, kTemporary, ::getpid(), counter++);
 }
 
-// Locks a temporary file or folder until it is closed. False if another process has taken it for a leftover, and
-// removed it, before. Some network file systems do not support locks.
+// Locks a new temporary file or folder until it is closed. False if another process has taken it for a leftover and
+// removes it. Some network file systems do not support locks.
 bool lock_temporary(int descriptor, const std::string& path) {
-  int locked = 0;
-  do locked = ::flock(descriptor, LOCK_EX);
-  while (locked != 0 && errno == EINTR);
-  struct stat opened {
-  }, named{};
-  return ::fstat(descriptor, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
-         opened.st_dev == named.st_dev;
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+  struct stat about {};
+  return ::lstat(path.c_str(), &about) == 0 || errno != ENOENT;
 }
 
 // Creates and locks a temporary file in `folder`. Skips those of another process with our process ID.
