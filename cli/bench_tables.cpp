@@ -1,7 +1,6 @@
 #include "cli/bench_tables.h"
 
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +17,7 @@
 #include "tributary/base/json_text.h"
 #include "tributary/base/print.h"
 #include "tributary/base/process.h"
+#include "tributary/base/staged_folder.h"
 #include "tributary/base/text.h"
 #include "tributary/benchmarks/catalogue.h"
 #include "tributary/experiments/skewed_target.h"
@@ -65,23 +65,22 @@ nlohmann::json call_program(const std::vector<std::string>& arguments) {
 void draw_digits(const std::string& folder, int64_t pictures) {
   namespace fs = std::filesystem;
   if (fs::exists(folder)) return;
-  // Another start of the same table may draw them now. What a killed one left may still be written to for a moment, so
-  // that each start has a name of its own.
-  const fs::path parent = fs::absolute(folder).parent_path();
-  const FolderLock lock(parent.string(), std::chrono::minutes(10));
+  // Another start of the same table may draw them now.
+  const FolderLock lock(fs::absolute(folder).parent_path().string(), std::chrono::minutes(10));
   if (fs::exists(folder)) return;
-  const std::string unfinished = folder + ".new", name = fs::path(unfinished).filename().string();
-  for (const fs::directory_entry& entry : fs::directory_iterator(parent)) {
-    const std::string other = entry.path().filename().string();
-    if (other.starts_with(name) && other.find_first_not_of("0123456789", name.size()) == std::string::npos)
-      remove_folder(entry.path().string());
-  }
-  const std::string count = std::to_string(pictures), beside = unfinished + std::to_string(::getpid());
-  const Finished made =
-      run_process({own_program(), "data", "make", "digits", beside, "--pictures", count, "--test-pictures", count});
+  StagedFolder staged(folder);
+  const std::string count = std::to_string(pictures);
+  const Finished made = run_process(
+      {own_program(), "data", "make", "digits", staged.path(), "--pictures", count, "--test-pictures", count});
   check_interrupt();
   if (made.code != 0) work_error("cannot generate the digits: {}", made.err);
-  fs::rename(beside, folder);
+  staged.commit({});
+}
+
+// Only in the folders that tables write to: OUT may hold much else.
+void remove_leftovers_of_table(const std::string& out) {
+  remove_leftovers(out);
+  for (const char* written : {"/runs", "/skewed", "/sources"}) remove_leftovers_below(out + written);
 }
 
 std::map<std::string, double> paper_of(const Benchmark& benchmark, const std::vector<PaperRow>& rows,
@@ -502,7 +501,7 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
   require_same_adaptations(task);
   if (first) {
     std::filesystem::create_directories(out);
-    remove_leftovers(out);
+    remove_leftovers_of_table(out);
   }
   if (comm) comm->barrier();
   Progress progress(std::cerr, is_terminal(), common.json || !first);
@@ -512,6 +511,7 @@ void run_bench_table(const std::string& name, const BenchTableOptions& options, 
   });
   progress.finish();
   if (!first) return;
+  remove_leftovers_of_table(out);  // of starts that were killed meanwhile
   link_sources(task);
   const std::string notes = notes_text(task, result);
   write_file_atomically(out + "/table.md",

@@ -11,6 +11,7 @@
 #include "cli/manual.h"
 #include "cli/unexpected_arguments.h"
 #include "tributary/base/error.h"
+#include "tributary/base/files.h"
 #include "tributary/base/interrupt.h"
 #include "tributary/base/memory.h"
 #include "tributary/base/message.h"
@@ -194,6 +195,7 @@ int run_program(int argc, char** argv) {
   signal(SIGXFSZ, SIG_IGN);  // report a full disk quota as a failed write
   signal(SIGPIPE, SIG_IGN);  // a reader that needs no more output must not end a run
   const int code = parse_and_run(argc, argv);
+  remove_leftovers_where_written();
   const int error = output_error();
   if (code != 0 || error == 0) return code;
   return complain("",

@@ -1,7 +1,9 @@
 #include "tributary/base/files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,6 +14,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "tests/support/forked.h"
 #include "tests/support/temp_dir.h"
 #include "tributary/base/error.h"
 #include "tributary/base/process.h"
@@ -33,7 +36,7 @@ class Files : public ::testing::Test {
   std::vector<std::string> listing() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::recursive_directory_iterator(folder_.path()))
-      names.push_back(fs::relative(entry.path(), folder_.path()).string());
+      names.push_back(entry.path().lexically_relative(folder_.path()).string());
     std::sort(names.begin(), names.end());
     return names;
   }
@@ -228,15 +231,81 @@ TEST_F(Files, RelativeTargetsUseTheWorkingFolder) {
   EXPECT_THAT(listing(), ::testing::ElementsAre("demo"));
 }
 
+std::string dead_process() {
+  return run_process({"sh", "-c", "printf $$"}).out;
+}
+
 TEST_F(Files, RemovesLeftoversOfDeadProcesses) {
-  const std::string dead = run_process({"sh", "-c", "printf $$"}).out;
-  const std::string living = std::to_string(getpid());
+  const std::string dead = dead_process(), living = std::to_string(getppid());
   for (const std::string& name : {".tributary-" + dead + "-3.tmp", ".tributary-" + living + "-3.tmp",
                                   std::string(".tributary-x.tmp"), std::string("other.tmp")})
     folder_.write(name, "half");
+  PendingFile own(at("own"));
+  const auto before = listing();
+  ASSERT_EQ(before.size(), 5u);
   remove_leftovers(folder_.path());
-  EXPECT_THAT(listing(), ::testing::ElementsAre(".tributary-" + living + "-3.tmp", ".tributary-x.tmp", "other.tmp"));
+  EXPECT_THAT(listing(), ::testing::UnorderedElementsAre(".tributary-" + living + "-3.tmp", ".tributary-x.tmp",
+                                                         "other.tmp", HasSubstr(std::to_string(getpid()))));
+  own.append(bytes_of("whole"));
+  own.finish();
+  remove_leftovers(folder_.path());
+  own.commit();
+  EXPECT_EQ(read_text(at("own")), "whole");
   remove_leftovers(at("missing"));
+}
+
+// As in a container, where every process has the ID 1.
+TEST_F(Files, RemovesLeftoversOfAnEarlierProcessWithTheSameId) {
+  const std::string earlier = ".tributary-" + std::to_string(getpid());
+  folder_.write(earlier + "-999999.tmp", "half");
+  folder_.write(earlier + "-999998.tmp/part", "half");
+  remove_leftovers(folder_.path());
+  EXPECT_THAT(listing(), ::testing::IsEmpty());
+}
+
+// As on another machine, whose processes have IDs that mean nothing here.
+TEST_F(Files, LockedFilesAreNoLeftovers) {
+  const std::string file = folder_.write(".tributary-" + dead_process() + "-3.tmp", "half");
+  const int locked = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(locked, LOCK_EX), 0);
+  remove_leftovers(folder_.path());
+  EXPECT_TRUE(fs::exists(file));
+  ::close(locked);
+  remove_leftovers(folder_.path());
+  EXPECT_FALSE(fs::exists(file));
+}
+
+TEST_F(Files, LeftoversAreRemovedWithoutFollowingLinks) {
+  const std::string leftover = ".tributary-" + dead_process() + "-3.tmp";
+  folder_.write("kept/inside", "x");
+  folder_.write("kept/" + leftover, "x");
+  folder_.write("table/run/" + leftover, "x");
+  fs::create_directory_symlink(at("kept"), at("table/" + leftover));
+  fs::create_directory_symlink(at("kept"), at("table/link"));
+  fs::create_directory_symlink(at("kept"), at("link"));
+  remove_leftovers_below(at("link"));
+  remove_leftovers_below(at("table"));
+  EXPECT_THAT(listing(), ::testing::ElementsAre("kept", "kept/" + leftover, "kept/inside", "link", "table",
+                                                "table/link", "table/run"));
+}
+
+// A process that is killed while another one works leaves its file to that one.
+TEST_F(Files, RemovesLeftoversWhereItHasWritten) {
+  test::Forked other([&](const std::function<void()>& ready) {
+    std::vector<PendingFile> pending;
+    for (const char* folder : {"shared", "elsewhere"}) pending.emplace_back(folder_.folder(folder) + "/table");
+    ready();
+    ::pause();
+    return 0;
+  });
+  ASSERT_TRUE(other.wait_until_ready());
+  require_writable_file(at("shared/table"));
+  EXPECT_EQ(listing().size(), 4u) << "the other process lives";
+  EXPECT_EQ(other.finish(SIGKILL), 128 + SIGKILL);
+  write_file_atomically(at("shared/table"), "whole");
+  remove_leftovers_where_written();
+  EXPECT_THAT(listing(),
+              ::testing::ElementsAre("elsewhere", HasSubstr("elsewhere/.tributary-"), "shared", "shared/table"));
 }
 
 TEST_F(Files, RemovesLeftoversOfZombies) {

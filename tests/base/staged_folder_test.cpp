@@ -55,6 +55,17 @@ TEST(StagedFolder, LeftoversOfKilledProcessesAreRemoved) {
   EXPECT_TRUE(tree(dir).empty());
 }
 
+TEST(StagedFolder, OthersBesideItStay) {
+  const TempDir dir;
+  StagedFolder first(dir / "first");
+  StagedFolder second(dir / "second");
+  for (const StagedFolder* staged : {&first, &second}) write_file_atomically(staged->path() + "/one", "x");
+  remove_leftovers(dir.path());
+  first.commit({"one"});
+  second.commit({"one"});
+  EXPECT_THAT(tree(dir), ElementsAre("first", "first/one", "second", "second/one"));
+}
+
 TEST(IsEmptyFolder, IgnoresTemporaryFiles) {
   const TempDir dir;
   EXPECT_TRUE(is_empty_folder(dir.path()));

@@ -32,6 +32,10 @@ TEST(BenchJourney, SecondRunShowsTheFinishedTable) {
   EXPECT_THAT(read_text(folder / "table/runs/shot-postal-seed0/config.toml"), HasSubstr("shot_beta = 0.2\n"));
   EXPECT_GE(cell.at("best_with_labels")[0], cell.at("last")[0]);
 
+  const std::string leftover = ".tributary-999999999-0.tmp";  // of a dead process
+  for (const std::string place : {"table/", "table/runs/", "table/runs/shot-postal-seed0/", "table/sources/"})
+    folder.write(place + leftover, "half");
+
   const auto written = std::filesystem::last_write_time(folder / "table/sources/street-seed0.safetensors");
   const test::Outcome again = test::run_program(folder, kTable + " --markdown");
   ASSERT_EQ(again.code, 0) << again.err;
@@ -41,6 +45,8 @@ TEST(BenchJourney, SecondRunShowsTheFinishedTable) {
   EXPECT_THAT(again.out, HasSubstr("picked with labels: not a result"));
   for (const std::string name : {"table.md", "table.csv", "table.json", "report.html"})
     EXPECT_TRUE(std::filesystem::exists(folder / ("table/" + name))) << name;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "table"))
+    EXPECT_NE(entry.path().filename(), leftover) << entry.path();
 }
 
 // The real path of every source of a run.

@@ -4,15 +4,20 @@
 #include <ftw.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -57,28 +62,97 @@ std::string folder_of(const std::string& path) {
 
 constexpr std::string_view kTemporary = ".tributary-";  // followed by the process ID
 
-// Creates a temporary file in `folder`. Skips leftovers of a dead process that had our process ID.
-int create_temporary(const std::string& folder, std::string& name) {
+// The folders in which this process has made temporary files.
+class WrittenFolders {
+ public:
+  void add(const std::string& folder) {
+    std::error_code error;
+    const fs::path whole = fs::absolute(folder, error);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    folders_.insert(error ? folder : whole.lexically_normal().string());
+  }
+  std::set<std::string> all() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return folders_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> folders_;
+};
+WrittenFolders& written_folders() {
+  static WrittenFolders folders;
+  return folders;
+}
+
+// A path for a temporary file or folder of this process in `folder`. The name does not contain the final one, which may
+// be as long as the system allows.
+std::string temporary_path(const std::string& folder) {
   static std::atomic<uint64_t> counter{0};
+  written_folders().add(folder);
+  return fmt::format("{}/{}{}-{}.tmp", folder, kTemporary, ::getpid(), counter++);
+}
+
+// Locks a new temporary file or folder until it is closed. False if another process has taken it for a leftover and
+// removes it. Some network file systems do not support locks.
+bool lock_temporary(int descriptor, const std::string& path) {
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+  struct stat about {};
+  return ::lstat(path.c_str(), &about) == 0 || errno != ENOENT;
+}
+
+// Creates and locks a temporary file in `folder`. Skips those of another process with our process ID.
+int create_temporary(const std::string& folder, std::string& path) {
   for (;;) {
-    name = temporary_path(folder, std::to_string(counter++));
-    const int number = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (number >= 0 || errno != EEXIST) return number;
+    path = temporary_path(folder);
+    const int number = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (number < 0 && errno == EEXIST) continue;
+    if (number < 0 || lock_temporary(number, path)) return number;
+    ::close(number);
   }
 }
 
-// Whether the process still runs. Zombies do not count: poll() on their pidfd returns at once. Waits 100 ms, because a
-// process that has just released its locks may be about to exit.
-bool is_running(int process) {
+using Clock = std::chrono::steady_clock;
+
+// Waits for processes that have just released their locks and may be about to exit.
+constexpr auto kExitPatience = std::chrono::milliseconds(100);
+
+// Whether the process still runs at `end`. Zombies do not count: poll() on their pidfd returns at once.
+bool is_running(int process, Clock::time_point end) {
   if (::kill(process, 0) != 0 && errno == ESRCH) return false;
   const Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   if (!pidfd.is_open()) return errno != ESRCH;  // kernel without pidfd
-  constexpr int kMilliseconds = 100;
   pollfd ended{pidfd.get(), POLLIN, 0};
   int found = 0;
-  do found = ::poll(&ended, 1, kMilliseconds);
-  while (found < 0 && errno == EINTR);
+  do {
+    const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    found = ::poll(&ended, 1, static_cast<int>(std::max<int64_t>(rest.count(), 0)));
+  } while (found < 0 && errno == EINTR);
   return found <= 0;
+}
+
+enum class LockState { kFree, kHeld, kUnknown };
+
+// Whether a process has locked the temporary file or folder. Keeps a free one locked until `file` is closed.
+LockState lock_state(const Descriptor& file) {
+  if (!file.is_open()) return LockState::kUnknown;
+  if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return LockState::kFree;
+  return errno == EWOULDBLOCK ? LockState::kHeld : LockState::kUnknown;
+}
+
+void remove_leftovers_until(const std::string& folder, Clock::time_point end) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), done; !error && it != done; it.increment(error)) {
+    const std::string path = it->path().string(), name = it->path().filename().string();
+    if (!is_temporary_name(name)) continue;
+    const int owner = std::atoi(name.c_str() + kTemporary.size());
+    const bool ours = owner == ::getpid();  // or of an earlier process in a container, where they begin with 1
+    if (owner <= 0 || (!ours && is_running(owner, end))) continue;
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    const LockState state = lock_state(file);
+    if (state == LockState::kHeld || (ours && state != LockState::kFree)) continue;
+    remove_folder(path);
+  }
 }
 
 void write_all(int descriptor, std::span<const uint8_t> rest, const std::string& path) {
@@ -158,7 +232,8 @@ PendingFile::PendingFile(const std::string& path)
 PendingFile::PendingFile(PendingFile&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, {})),
-      descriptor_(std::exchange(other.descriptor_, -1)) {}
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      finished_(other.finished_) {}
 
 PendingFile::~PendingFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -170,15 +245,20 @@ void PendingFile::append(std::span<const uint8_t> bytes) {
 }
 
 void PendingFile::finish() {
-  if (descriptor_ < 0) return;
+  if (finished_) return;
   if (::fsync(descriptor_) != 0) cannot_write(path_, errno);
-  if (::close(std::exchange(descriptor_, -1)) != 0) cannot_write(path_, errno);
+  // Closes a copy, to see the errors of closing before the rename; the descriptor itself holds the lock until then.
+  Descriptor copy(::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
+  const int error = copy.is_open() ? copy.close() : 0;
+  if (error != 0) cannot_write(path_, error);
+  finished_ = true;
 }
 
 void PendingFile::commit() {
   finish();
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) cannot_write(path_, errno);
   temporary_.clear();
+  ::close(std::exchange(descriptor_, -1));
   // Makes the rename durable. Some network file systems cannot fsync a folder (EINVAL); the rename has succeeded there
   // nevertheless.
   const Descriptor parent(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -207,8 +287,19 @@ void write_file_atomically(const std::string& path, std::string_view text) {
   write_file_atomically(path, bytes_of(text));
 }
 
-std::string temporary_path(const std::string& folder, std::string_view suffix) {
-  return fmt::format("{}/{}{}-{}.tmp", folder, kTemporary, ::getpid(), suffix);
+int make_temporary_folder(const std::string& folder, std::string& path) {
+  make_folder(folder);
+  for (;;) {
+    path = temporary_path(folder);
+    if (::mkdir(path.c_str(), 0777) != 0) {
+      if (errno == EEXIST) continue;
+      cannot_write(path, errno);
+    }
+    const int number = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (number >= 0 && lock_temporary(number, path)) return number;
+    if (number < 0 && errno != ENOENT) cannot_write(path, errno);
+    if (number >= 0) ::close(number);
+  }
 }
 
 bool is_regular_file_at(const std::string& path) {
@@ -221,13 +312,27 @@ bool is_temporary_name(std::string_view name) {
 }
 
 void remove_leftovers(const std::string& folder) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!is_temporary_name(name)) continue;
-    const int owner = std::atoi(name.c_str() + kTemporary.size());
-    if (owner > 0 && owner != ::getpid() && !is_running(owner)) remove_folder(entry.path().string());
+  remove_leftovers_until(folder, Clock::now() + kExitPatience);
+}
+
+void remove_leftovers_below(const std::string& folder) {
+  std::error_code unknown;  // another process may remove a folder meanwhile
+  if (!fs::is_directory(fs::symlink_status(folder, unknown))) return;
+  const Clock::time_point end = Clock::now() + kExitPatience;
+  std::vector<std::string> waiting{folder};
+  while (!waiting.empty()) {
+    const std::string next = std::move(waiting.back());
+    waiting.pop_back();
+    remove_leftovers_until(next, end);
+    std::error_code error;
+    for (fs::directory_iterator it(next, error), done; !error && it != done; it.increment(error))
+      if (fs::is_directory(it->symlink_status(unknown))) waiting.push_back(it->path().string());
   }
+}
+
+void remove_leftovers_where_written() {
+  const Clock::time_point end = Clock::now() + kExitPatience;
+  for (const std::string& folder : written_folders().all()) remove_leftovers_until(folder, end);
 }
 
 // Does not use std::filesystem::remove_all: Torch's wheels export their own copy, which crashes in our process.

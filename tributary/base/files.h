@@ -47,7 +47,7 @@ class PendingFile {
   ~PendingFile();
 
   void append(std::span<const uint8_t> bytes);
-  // Fsyncs and closes the temporary file.
+  // Fsyncs the temporary file, after which nothing is appended.
   void finish();
   // Finishes the file and renames it to its path. Durable across a power cut.
   void commit();
@@ -57,19 +57,26 @@ class PendingFile {
 
   std::string path_, temporary_;  // `temporary_` is empty if there is nothing to remove
   int descriptor_ = -1;
+  bool finished_ = false;
 };
 
-// A path for temporary files of this process in `folder`. `suffix` tells them apart. The name does not contain the
-// final one, which may be as long as the system allows.
-std::string temporary_path(const std::string& folder, std::string_view suffix);
-// Whether `name` is the file name of a temporary path of any process.
+// Makes and locks a temporary folder in `folder`, which is made with its parents. Returns the descriptor that holds the
+// lock, and the path.
+int make_temporary_folder(const std::string& folder, std::string& path);
+// Whether `name` is the file name of a temporary file or folder of any process.
 bool is_temporary_name(std::string_view name);
 
 // Whether `path` names a regular file; false if it cannot be examined.
 bool is_regular_file_at(const std::string& path);
 
-// Removes the temporary files in the folder whose processes no longer run.
+// Removes the temporary files and folders in `folder` whose processes no longer run. Processes lock what they write, so
+// that those of other machines and containers, whose process IDs mean nothing here, lose nothing. Never follows a link.
 void remove_leftovers(const std::string& folder);
+// The same in `folder` and all folders below it; nothing if it is a link.
+void remove_leftovers_below(const std::string& folder);
+// The same in every folder that this process has written to. Called at the end of a command, because another process
+// may have been killed in one of them after the command began.
+void remove_leftovers_where_written();
 
 // Removes a folder and its contents, if it exists.
 void remove_folder(const std::string& path);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
@@ -48,16 +49,15 @@ bool is_empty_folder(const std::string& path) {
 StagedFolder::StagedFolder(const std::string& folder)
     : folder_(absolute_path(folder)),
       exists_(fs::exists(folder_)),
-      home_(exists_ ? folder_ : fs::path(folder_).parent_path().string()),
-      path_(temporary_path(home_, "folder")) {
+      home_(exists_ ? folder_ : fs::path(folder_).parent_path().string()) {
   for (fs::path missing = home_; !fs::exists(missing); missing = missing.parent_path())
     made_.push_back(missing.string());
-  remove_folder(path_);  // leftover of a dead process that had our process ID
-  make_folder(path_);
+  descriptor_ = make_temporary_folder(home_, path_);
 }
 
 StagedFolder::~StagedFolder() {
   remove_folder(path_);
+  if (descriptor_ >= 0) ::close(descriptor_);
   for (const std::string& path : made_) ::rmdir(path.c_str());
 }
 
@@ -68,6 +68,7 @@ void StagedFolder::commit(const std::vector<std::string>& names) {
     move_to(path_, folder_);
   }
   made_.clear();
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
   sync(home_);
 }
 

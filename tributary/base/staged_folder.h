@@ -2,7 +2,7 @@
 //
 // The files are written to a temporary folder next to the new one, which is then renamed. An existing folder may be a
 // mount point; the temporary folder is then created inside it, and the files are moved one by one. Nothing is left
-// after an exception; leftovers of a killed process are removed by the next one (`remove_leftovers` in files.h).
+// after an exception; leftovers of a killed process are removed by others (`remove_leftovers` in files.h).
 #pragma once
 
 #include <string>
@@ -36,6 +36,7 @@ class StagedFolder {
   std::string home_;               // parent of `path_`
   std::vector<std::string> made_;  // parent folders that did not exist, deepest first
   std::string path_;
+  int descriptor_ = -1;  // holds the lock of `path_`, until it is committed
 };
 
 }  // namespace tributary
