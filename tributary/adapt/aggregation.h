@@ -9,6 +9,7 @@
 #include "tributary/adapt/given_labels.h"
 #include "tributary/base/random.h"
 #include "tributary/base/tensor.h"
+#include "tributary/comm/row_block.h"
 #include "tributary/model/mixture.h"
 
 namespace tributary {
@@ -33,7 +34,7 @@ Tensor initial_weights(int64_t sources, WeightStart start, Random random);
 
 // The same from the agreement of the sources' labels int64 [m, n] (`weights_from_agreement`), scaled to sum 1. None is
 // below 0.1 / m, since a weight of 0 has no gradient. Uniform if no source agrees with another one beyond chance.
-Tensor agreement_start(const Tensor& labels, int64_t classes);
+Tensor agreement_start(const Tensor& labels, int64_t classes, const RowBlock& rows = {});
 
 // |w_j| / (sum |w| + 1e-5): the weights where they must sum to one.
 Tensor normalised_weights(const Tensor& weights);
@@ -45,9 +46,11 @@ Mixture weighted_mixture(const Tensor& weights, MixtureSpace space, WeightScale 
 // Minimises IM(mixture) in w over all n rows by plain gradient descent from `weights`; returns the new weights. With a
 // class prior [K], the mixture's marginal should follow the prior instead of the uniform distribution
 // (`information_loss_with_prior`). With sample weights, float32 [n] of mean 1, means over rows are weighted. With given
-// labels, the mean cross-entropy of the mixture on their rows is added to the loss.
+// labels, the mean cross-entropy of the mixture on their rows is added to the loss. Ranks may keep the logits, sample
+// weights and given labels (GivenLabels::of_rows) of their own rows: a step then exchanges m + K numbers.
 Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
-                        const Tensor& prior = {}, const Tensor& sample_weights = {}, const GivenLabels& given = {});
+                        const Tensor& prior = {}, const Tensor& sample_weights = {}, const GivenLabels& given = {},
+                        const RowBlock& rows = {});
 
 // The loss that is minimised, and its gradient in w in closed form.
 struct WeightLoss {
@@ -55,6 +58,7 @@ struct WeightLoss {
   Tensor gradient;  // [m]
 };
 WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
-                       const Tensor& prior = {}, const Tensor& sample_weights = {}, const GivenLabels& given = {});
+                       const Tensor& prior = {}, const Tensor& sample_weights = {}, const GivenLabels& given = {},
+                       const RowBlock& rows = {});
 
 }  // namespace tributary

@@ -19,19 +19,22 @@ std::pair<Tensor, Tensor> common_labels(const Tensor& label, const Tensor& other
 
 }  // namespace
 
-double agreement(const Tensor& label, const Tensor& other) {
+double agreement(const Tensor& label, const Tensor& other, const RowBlock& rows) {
   const auto [own, theirs] = common_labels(label, other);
-  return own.numel() == 0 ? 0 : (own == theirs).to(torch::kFloat64).mean().item<double>();
+  const Tensor counts =
+      rows.sum(at::stack({(own == theirs).sum(), torch::full({}, own.numel(), own.options())}).to(torch::kFloat64));
+  const auto equal = counts[0].item<double>(), common = counts[1].item<double>();
+  return common == 0 ? 0 : equal / common;
 }
 
-double cohens_kappa(const Tensor& label, const Tensor& other, int64_t classes) {
+double cohens_kappa(const Tensor& label, const Tensor& other, int64_t classes, const RowBlock& rows) {
   const auto [own, theirs] = common_labels(label, other);
-  if (own.numel() == 0) return 0;
-  const auto shares = [classes](const Tensor& labels) {
-    return at::bincount(labels, {}, classes).to(torch::kFloat64) / static_cast<double>(labels.numel());
-  };
-  const auto by_chance = (shares(own) * shares(theirs)).sum().item<double>();
-  const auto agreed = (own == theirs).to(torch::kFloat64).mean().item<double>();
+  const Tensor sizes = rows.sum(at::stack({at::bincount(own, {}, classes), at::bincount(theirs, {}, classes)}));
+  const auto common = static_cast<double>(sizes[0].sum().item<int64_t>());
+  if (common == 0) return 0;
+  const Tensor shares = sizes.to(torch::kFloat64) / common;
+  const auto by_chance = (shares[0] * shares[1]).sum().item<double>();
+  const auto agreed = static_cast<double>(rows.sum((own == theirs).sum().item<int64_t>())) / common;
   constexpr double kOneClass = 1 - 1e-12;
   return by_chance >= kOneClass ? 0 : (agreed - by_chance) / (1 - by_chance);
 }
@@ -50,27 +53,27 @@ double pair_mean(int64_t sources, const Measure& measure) {
 
 }  // namespace
 
-double mean_agreement(const Tensor& labels) {
-  return pair_mean(labels.size(0), [&](int64_t i, int64_t j) { return agreement(labels[i], labels[j]); });
+double mean_agreement(const Tensor& labels, const RowBlock& rows) {
+  return pair_mean(labels.size(0), [&](int64_t i, int64_t j) { return agreement(labels[i], labels[j], rows); });
 }
 
-double mutual_trust(const Tensor& labels, int64_t classes) {
-  const auto kappa = [&](int64_t i, int64_t j) { return cohens_kappa(labels[i], labels[j], classes); };
+double mutual_trust(const Tensor& labels, int64_t classes, const RowBlock& rows) {
+  const auto kappa = [&](int64_t i, int64_t j) { return cohens_kappa(labels[i], labels[j], classes, rows); };
   return std::clamp(pair_mean(labels.size(0), kappa), 0.0, 1.0);
 }
 
-bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes, bool skewed) {
+bool agrees_more(const Tensor& before, const Tensor& after, int64_t classes, bool skewed, const RowBlock& rows) {
   constexpr double kLeastGain = 0.05;
-  const double gain = mutual_trust(after, classes) - mutual_trust(before, classes);
+  const double gain = mutual_trust(after, classes, rows) - mutual_trust(before, classes, rows);
   if (before.size(0) < 3 || skewed) return gain >= kClearGain;
-  return gain >= kClearGain || (gain >= kLeastGain && mean_agreement(after) >= mean_agreement(before));
+  return gain >= kClearGain || (gain >= kLeastGain && mean_agreement(after, rows) >= mean_agreement(before, rows));
 }
 
-PairedDifference paired_difference(const Tensor& difference) {
+PairedDifference paired_difference(const Tensor& difference, const RowBlock& rows) {
   const Tensor d = difference.to(torch::kFloat64);
-  const auto mean = d.mean().item<double>();
-  const double variance = std::max(0.0, d.square().mean().item<double>() - mean * mean);
-  return {mean, std::sqrt(variance / static_cast<double>(d.numel()))};
+  const auto mean = rows.mean(d).item<double>();
+  const double variance = std::max(0.0, rows.mean(d.square()).item<double>() - mean * mean);
+  return {mean, std::sqrt(variance / static_cast<double>(rows.total(d.numel())))};
 }
 
 std::vector<double> accuracies_from_agreement(const Tensor& labels, int64_t classes) {
@@ -114,7 +117,7 @@ std::vector<double> accuracies_from_agreements(const Tensor& agreements, int64_t
   return accuracies;
 }
 
-Tensor weights_from_agreement(const Tensor& labels, int64_t classes) {
+Tensor weights_from_agreement(const Tensor& labels, int64_t classes, const RowBlock& rows) {
   constexpr int kSweeps = 100;
   constexpr double kMost = 0.98;
   const auto m = static_cast<size_t>(labels.size(0));
@@ -123,7 +126,7 @@ Tensor weights_from_agreement(const Tensor& labels, int64_t classes) {
   for (size_t i = 0; i < m; ++i)
     for (size_t j = 0; j < i; ++j) {
       kappa[i][j] = kappa[j][i] =
-          cohens_kappa(labels[static_cast<int64_t>(i)], labels[static_cast<int64_t>(j)], classes);
+          cohens_kappa(labels[static_cast<int64_t>(i)], labels[static_cast<int64_t>(j)], classes, rows);
       mean += kappa[i][j] / (static_cast<double>(m * (m - 1)) / 2);
     }
   std::vector<double> b(m, std::sqrt(std::max(mean, 1e-3)));
@@ -143,13 +146,14 @@ Tensor weights_from_agreement(const Tensor& labels, int64_t classes) {
   return torch::tensor(weights);
 }
 
-bool is_better_supported(const Tensor& own, const Tensor& other, const Tensor& labels, int64_t classes) {
+bool is_better_supported(const Tensor& own, const Tensor& other, const Tensor& labels, int64_t classes,
+                         const RowBlock& rows) {
   constexpr double kErrors = 2;
-  const Tensor weights = weights_from_agreement(labels, classes).to(labels.device(), torch::kFloat64);
+  const Tensor weights = weights_from_agreement(labels, classes, rows).to(labels.device(), torch::kFloat64);
   const auto support = [&](const Tensor& label) {
     return at::tensordot(weights, (labels == label).to(torch::kFloat64), {0}, {0});
   };
-  const PairedDifference gain = paired_difference(support(own) - support(other));
+  const PairedDifference gain = paired_difference(support(own) - support(other), rows);
   return gain.mean > kErrors * gain.standard_error;
 }
 

@@ -25,24 +25,25 @@ double class_limit(const std::vector<int64_t>& sizes, double cap) {
   return present.empty() ? 0 : static_cast<double>(present.back());
 }
 
-std::vector<int64_t> class_sizes(const Tensor& label, int64_t classes) {
-  const Tensor sizes = at::bincount(label, {}, classes).cpu().contiguous();
+std::vector<int64_t> class_sizes(const Tensor& label, int64_t classes, const RowBlock& rows) {
+  const Tensor sizes = rows.sum(at::bincount(label, {}, classes)).cpu().contiguous();
   return {sizes.data_ptr<int64_t>(), sizes.data_ptr<int64_t>() + classes};
 }
 
-Tensor balanced_sample_weights(const Tensor& label, int64_t classes, double cap) {
-  const std::vector<int64_t> sizes = class_sizes(label, classes);
+Tensor balanced_sample_weights(const Tensor& label, int64_t classes, double cap, const RowBlock& rows) {
+  const std::vector<int64_t> sizes = class_sizes(label, classes, rows);
   const double limit = class_limit(sizes, cap);
   std::vector<float> weight;
   for (const int64_t size : sizes)
     weight.push_back(static_cast<float>(std::min(1.0, limit / std::max(1.0, static_cast<double>(size)))));
   const Tensor samples = torch::tensor(weight).to(label.device()).index_select(0, label);
-  return samples / samples.mean();
+  return samples / rows.mean(samples);
 }
 
-double largest_share(const Tensor& label, int64_t classes) {
-  const std::vector<int64_t> sizes = class_sizes(label, classes);
-  return static_cast<double>(*std::max_element(sizes.begin(), sizes.end())) / static_cast<double>(label.size(0));
+double largest_share(const Tensor& label, int64_t classes, const RowBlock& rows) {
+  const std::vector<int64_t> sizes = class_sizes(label, classes, rows);
+  return static_cast<double>(*std::max_element(sizes.begin(), sizes.end())) /
+         static_cast<double>(rows.total(label.size(0)));
 }
 
 bool is_skewed(double largest_share, int64_t classes) {

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "tributary/base/tensor.h"
+#include "tributary/comm/row_block.h"
 
 namespace tributary {
 
@@ -16,13 +16,14 @@ namespace tributary {
 double class_limit(const std::vector<int64_t>& sizes, double cap);
 
 // The number of samples of each of the `classes`, for labels int64 [n] that are not negative.
-std::vector<int64_t> class_sizes(const Tensor& label, int64_t classes);
+// Ranks may keep the labels of their own rows, here and below.
+std::vector<int64_t> class_sizes(const Tensor& label, int64_t classes, const RowBlock& rows = {});
 
 // The weight min(1, u / n_k) of every sample of class k, scaled to mean 1, float32 [n] on the device of `label`.
-Tensor balanced_sample_weights(const Tensor& label, int64_t classes, double cap);
+Tensor balanced_sample_weights(const Tensor& label, int64_t classes, double cap, const RowBlock& rows = {});
 
 // The share of the largest class.
-double largest_share(const Tensor& label, int64_t classes);
+double largest_share(const Tensor& label, int64_t classes, const RowBlock& rows = {});
 
 // Whether the classes look skewed, by labels of the unadapted sources: the largest share exceeds 0.15 + 1 / K.
 // BatchNorm statistics of such a set are those of its large classes.

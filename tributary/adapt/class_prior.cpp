@@ -2,8 +2,9 @@
 
 namespace tributary {
 
-Tensor estimated_prior(const Tensor& label, int64_t classes, double trust) {
-  const Tensor shares = at::bincount(label, {}, classes).to(torch::kFloat32) / static_cast<double>(label.size(0));
+Tensor estimated_prior(const Tensor& label, int64_t classes, double trust, const RowBlock& rows) {
+  const Tensor shares =
+      rows.sum(at::bincount(label, {}, classes)).to(torch::kFloat32) / static_cast<double>(rows.total(label.size(0)));
   return trust * shares + (1 - trust) / static_cast<double>(classes);
 }
 

@@ -6,11 +6,12 @@
 // the labels does not feed itself.
 #pragma once
 
-#include "tributary/base/tensor.h"
+#include "tributary/comm/row_block.h"
 
 namespace tributary {
 
 // trust * (share of each class in `label`) + (1 - trust) / K, float [K] on the device of `label` (int64 [n]).
-Tensor estimated_prior(const Tensor& label, int64_t classes, double trust);
+// Ranks may keep the labels of their own rows.
+Tensor estimated_prior(const Tensor& label, int64_t classes, double trust, const RowBlock& rows = {});
 
 }  // namespace tributary

@@ -9,15 +9,16 @@
 
 namespace tributary {
 
-LabelFreeScores label_free_scores(const Tensor& probabilities, const Tensor& weights, int64_t sources) {
+LabelFreeScores label_free_scores(const Tensor& probabilities, const Tensor& weights, int64_t sources,
+                                  const RowBlock& rows) {
   torch::NoGradGuard no_grad;
   const int64_t classes = probabilities.size(1);
-  const Tensor shares = at::bincount(probabilities.argmax(-1), {}, classes).to(torch::kFloat64) /
-                        static_cast<double>(probabilities.size(0));
+  const Tensor shares = rows.sum(at::bincount(probabilities.argmax(-1), {}, classes)).to(torch::kFloat64) /
+                        static_cast<double>(rows.total(probabilities.size(0)));
   LabelFreeScores scores;
   scores.classes = (shares >= 0.1 / static_cast<double>(classes)).sum().item<double>();
-  scores.entropy = entropy(probabilities).mean().item<double>();
-  scores.marginal_entropy = entropy(probabilities.mean(0)).item<double>();
+  scores.entropy = rows.mean(entropy(probabilities)).item<double>();
+  scores.marginal_entropy = entropy(rows.mean(probabilities)).item<double>();
   scores.trust =
       weights.defined() ? normalised_weights(weights).max().item<double>() : 1 / static_cast<double>(sources);
   return scores;

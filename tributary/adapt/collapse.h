@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tributary/base/tensor.h"
+#include "tributary/comm/row_block.h"
 
 namespace tributary {
 
@@ -20,8 +20,10 @@ struct LabelFreeScores {
   double trust = 0;             // the largest share of a source in the mixture; 1 / m if all are equal
 };
 
-// For probabilities [n, K] and weights [m] of the sources; undefined weights mean 1 / `sources` each.
-LabelFreeScores label_free_scores(const Tensor& probabilities, const Tensor& weights, int64_t sources);
+// For probabilities [n, K], of which ranks may keep their own rows, and weights [m] of the sources; undefined weights
+// mean 1 / `sources` each.
+LabelFreeScores label_free_scores(const Tensor& probabilities, const Tensor& weights, int64_t sources,
+                                  const RowBlock& rows = {});
 
 // One sentence per sign of collapse between `before` and `after`; empty if there is none. `sources` is m.
 //   few classes left    at most half as many classes as before, and two or more are gone

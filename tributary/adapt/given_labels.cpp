@@ -3,7 +3,14 @@
 namespace tributary {
 
 GivenLabels GivenLabels::on(torch::Device device) const {
-  return empty() ? GivenLabels() : GivenLabels{index.to(device), label.to(device)};
+  return empty() ? GivenLabels() : GivenLabels{index.to(device), label.to(device), all};
+}
+
+GivenLabels GivenLabels::of_rows(const RowBlock& rows) const {
+  if (empty() || !rows.divided()) return *this;
+  const Shard own = rows.shard(0);
+  const Tensor here = (index >= own.begin).logical_and(index < own.end).nonzero().flatten();
+  return {index.index_select(0, here) - own.begin, label.index_select(0, here), index.size(0)};
 }
 
 Tensor with_given_labels(const Tensor& label, const GivenLabels& given) {

@@ -6,15 +6,21 @@
 
 #include "tributary/adapt/selection.h"
 #include "tributary/base/tensor.h"
+#include "tributary/comm/row_block.h"
 
 namespace tributary {
 
 struct GivenLabels {
-  Tensor index;  // int64 [g], different rows of the target set, ascending; undefined: none
-  Tensor label;  // int64 [g]
+  Tensor index;     // int64 [g], different rows of the target set, ascending; undefined: none
+  Tensor label;     // int64 [g]
+  int64_t all = 0;  // how many there are on all ranks, if these are only those of one rank's rows
 
   bool empty() const { return !index.defined() || index.size(0) == 0; }
   GivenLabels on(torch::Device device) const;
+  // Those of this rank's rows, numbered within them.
+  GivenLabels of_rows(const RowBlock& rows) const;
+  // How many there are on all ranks.
+  int64_t count() const { return all > 0 ? all : empty() ? 0 : index.size(0); }
 };
 
 // `label`, int64 [n], with the given ones in place of its own.

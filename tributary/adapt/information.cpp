@@ -10,6 +10,11 @@ Tensor information_loss(const Tensor& probabilities, double epsilon, double marg
   return entropy(probabilities, epsilon).mean() - entropy(probabilities.mean(0), marginal_epsilon);
 }
 
+Tensor information_loss(const Tensor& probabilities, double epsilon, double marginal_epsilon, const RowBlock& rows) {
+  if (!rows.divided()) return information_loss(probabilities, epsilon, marginal_epsilon);
+  return rows.mean(entropy(probabilities, epsilon)) - entropy(rows.mean(probabilities), marginal_epsilon);
+}
+
 Tensor information_loss_with_prior(const Tensor& probabilities, const Tensor& prior, double epsilon) {
   const Tensor marginal = probabilities.mean(0);
   return entropy(probabilities, epsilon).mean() - entropy(marginal, epsilon) -

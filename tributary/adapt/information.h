@@ -1,7 +1,7 @@
 // Information maximisation (Eq. 12): predictions that are certain one by one and diverse together.
 #pragma once
 
-#include "tributary/base/tensor.h"
+#include "tributary/comm/row_block.h"
 
 namespace tributary {
 
@@ -15,6 +15,8 @@ Tensor entropy(const Tensor& probabilities, double epsilon = kEntropyEpsilon);
 // computes without one.
 Tensor information_loss(const Tensor& probabilities, double epsilon = kEntropyEpsilon,
                         double marginal_epsilon = kEntropyEpsilon);
+// The same for a set whose rows are divided.
+Tensor information_loss(const Tensor& probabilities, double epsilon, double marginal_epsilon, const RowBlock& rows);
 
 // mean_i entropy(P_i) + KL(mean_i P_i || prior): diversity relative to a class prior [K]. For the uniform prior it is
 // IM(P) + ln K, up to epsilon.

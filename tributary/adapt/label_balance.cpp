@@ -12,7 +12,7 @@ Tensor logarithm(const Tensor& probability) {
 
 }  // namespace
 
-Tensor balancing_offsets(const Tensor& probability, const Tensor& prior) {
+Tensor balancing_offsets(const Tensor& probability, const Tensor& prior, const RowBlock& rows) {
   constexpr int kPasses = 10;
   const double largest = std::log(1e6);
   const auto classes = static_cast<double>(probability.size(1));
@@ -21,7 +21,7 @@ Tensor balancing_offsets(const Tensor& probability, const Tensor& prior) {
   const Tensor logits = logarithm(probability);
   Tensor offsets = at::zeros_like(target);
   for (int pass = 0; pass < kPasses; ++pass)
-    offsets = (offsets + target - logarithm((logits + offsets).softmax(-1).mean(0))).clamp(-largest, largest);
+    offsets = (offsets + target - logarithm(rows.mean((logits + offsets).softmax(-1)))).clamp(-largest, largest);
   return offsets - offsets.mean();
 }
 

@@ -33,6 +33,14 @@ struct ClassSums {
     mass += other.mass;
   }
 
+  // The sums over all ranks' rows.
+  ClassSums over(const RowBlock& rows) const {
+    ClassSums all = *this;
+    for (Tensor* const part : {&all.members, &all.count, &all.weighted, &all.mass})
+      if (part->defined()) *part = rows.sum(*part);
+    return all;
+  }
+
   Tensor prototypes() const {
     const Tensor mean = members / count.clamp_min(1);
     return weighted.defined() ? at::where(count > 0, mean, weighted / (mass + 1e-12)) : mean;
@@ -48,18 +56,20 @@ void for_blocks(const Tensor& features, int64_t columns, torch::Device device, c
 
 }  // namespace
 
-Tensor class_prototypes(const Tensor& features, const Tensor& label, const Tensor& probabilities, EmptyClass empty) {
+Tensor class_prototypes(const Tensor& features, const Tensor& label, const Tensor& probabilities, EmptyClass empty,
+                        const RowBlock& rows) {
   const torch::Device device = probabilities.device();
-  if (is_plain(features, device)) return ClassSums(features, label, probabilities, empty).prototypes();
+  if (is_plain(features, device)) return ClassSums(features, label, probabilities, empty).over(rows).prototypes();
   std::optional<ClassSums> sums;
-  for_blocks(features, probabilities.size(1), device, [&](int64_t begin, int64_t end, const Tensor& rows) {
-    const ClassSums block(rows, label.slice(0, begin, end), probabilities.slice(0, begin, end), empty);
+  if (features.size(0) == 0) sums.emplace(rows_as_float(features, 0, 0, device), label, probabilities, empty);
+  for_blocks(features, probabilities.size(1), device, [&](int64_t begin, int64_t end, const Tensor& values) {
+    const ClassSums block(values, label.slice(0, begin, end), probabilities.slice(0, begin, end), empty);
     if (sums)
       sums->add(block);
     else
       sums = block;
   });
-  return sums->prototypes();
+  return sums->over(rows).prototypes();
 }
 
 Tensor prototype_posterior(const Tensor& features, const Tensor& prototypes, const PrototypeOptions& options,
@@ -80,13 +90,14 @@ Tensor prototype_posterior(const Tensor& features, const Tensor& prototypes, con
 }
 
 Tensor refined_posterior(const Tensor& features, const Tensor& label, const Tensor& probabilities,
-                         const PrototypeOptions& options, const Tensor& known, const GivenLabels& given) {
+                         const PrototypeOptions& options, const Tensor& known, const GivenLabels& given,
+                         const RowBlock& rows) {
   Tensor current = label;
   // A label of a class that the source does not know has no prototype to be compared with.
   const Tensor relabelled =
       known.defined() ? (label >= 0).logical_and(known.index_select(0, label.clamp_min(0))) : label >= 0;
   for (int64_t pass = 1;; ++pass) {
-    const Tensor prototypes = class_prototypes(features, current, probabilities, options.empty);
+    const Tensor prototypes = class_prototypes(features, current, probabilities, options.empty, rows);
     const Tensor posterior = prototype_posterior(features, prototypes, options, known);
     if (pass >= options.passes) return posterior;
     current = with_given_labels(at::where(relabelled, posterior.argmax(-1), label), given);

@@ -123,6 +123,7 @@ void add_given(const GivenSamples& given, int64_t classes, const std::vector<flo
                std::vector<double>& gradient) {
   std::vector<double> p(static_cast<size_t>(classes));
   const size_t width = p.size(), samples = given.label.size();
+  const auto all = static_cast<double>(given.all);
   for (size_t i = 0; i < samples; ++i) {
     const float* const z = given.logits.data() + i * size.size() * width;
     std::fill(p.begin(), p.end(), 0);
@@ -134,7 +135,7 @@ void add_given(const GivenSamples& given, int64_t classes, const std::vector<flo
     for (double& value : p) value /= total;
     p[static_cast<size_t>(given.label[i])] -= 1;
     for (size_t j = 0; j < size.size(); ++j)
-      for (size_t k = 0; k < width; ++k) gradient[j] += factor / static_cast<double>(samples) * p[k] * z[j * width + k];
+      for (size_t k = 0; k < width; ++k) gradient[j] += factor / all * p[k] * z[j * width + k];
   }
 }
 
@@ -158,7 +159,8 @@ void descend(const float* logits, int64_t classes, int64_t samples, std::vector<
                  weighted ? options.sample_weight.data() + begin : nullptr,
                  p.data() + number * classes * kBlock};
   };
-  const auto total = static_cast<double>(samples);
+  const bool divided = options.sum_over_ranks != nullptr;
+  const auto total = static_cast<double>(divided ? options.all_samples : samples);
   for (int64_t step = 0; step < options.steps; ++step) {
     std::transform(weights.begin(), weights.end(), size.begin(), [](float w) { return std::fabs(w); });
     std::fill(marginal.begin(), marginal.end(), 0);
@@ -167,6 +169,7 @@ void descend(const float* logits, int64_t classes, int64_t samples, std::vector<
       (weighted ? weighted_first_sweep : first_sweep)(block_at(b), size.data(),
                                                       static_cast<float>(options.entropy_epsilon), slope.data(),
                                                       marginal.data(), gradient.data());
+    if (divided) options.sum_over_ranks(marginal);
     std::transform(marginal.begin(), marginal.end(), marginal_slope.begin(), [&](double sum) {
       const double mean = sum / total, epsilon = options.marginal_epsilon;
       return static_cast<float>(-(std::log(mean + epsilon) + mean / (mean + epsilon)));
@@ -175,6 +178,7 @@ void descend(const float* logits, int64_t classes, int64_t samples, std::vector<
     for (int64_t b = 0; b < blocks; ++b)
       (weighted ? weighted_second_sweep : second_sweep)(block_at(b), marginal_slope.data(), gradient.data());
     if (!options.given.label.empty()) add_given(options.given, classes, size, total, gradient);
+    if (divided) options.sum_over_ranks(gradient);
     for (size_t j = 0; j < weights.size(); ++j) {
       const double sign = weights[j] > 0 ? 1 : weights[j] < 0 ? -1 : 0;
       weights[j] -= static_cast<float>(options.rate * sign * gradient[j] / total);

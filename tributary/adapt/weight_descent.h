@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 namespace tributary {
@@ -14,6 +16,7 @@ namespace tributary {
 struct GivenSamples {
   std::vector<float> logits = {};   // [g, m, K]
   std::vector<int64_t> label = {};  // [g]
+  int64_t all = 0;                  // g of all ranks
 };
 
 struct WeightDescent {
@@ -23,6 +26,9 @@ struct WeightDescent {
   std::vector<double> log_prior = {};                // per class; empty for the uniform prior
   std::vector<float> sample_weight = {};             // per sample, with mean 1; empty: 1 each
   GivenSamples given = {};                           // whose mean cross-entropy is added to the loss
+  // If ranks keep their own samples: how many all have, and how numbers are summed over the ranks, in place.
+  int64_t all_samples = 0;
+  std::function<void(std::span<double>)> sum_over_ranks = {};
 };
 
 // Minimises IM(softmax_k(sum_j |w_j| z_jk)), relative to the class prior, in w (Eq. 6 in logits). `logits` are [m, K,
