@@ -16,6 +16,7 @@
 #include "tributary/model/backbone.h"
 #include "tributary/run/distillation_run.h"
 #include "tributary/terminal/table.h"
+#include "tributary/train/memory_retry.h"
 
 namespace tributary::cli {
 namespace {
@@ -69,6 +70,7 @@ class Distill : public Command {
               "teacher for photographs if the networks are equal, else fresh")
         .metavar("FILE");
     tributary::declare(table_, options_.training);
+    declare_recompute(table_, "distill", options_.recompute);
     data_.declare(table_);
     tributary::declare(table_, options_.checkpoints);
     session_.declare(table_);
@@ -79,7 +81,7 @@ class Distill : public Command {
     table_.help_group("Student", {"architecture", "init", "labels", "temperature"});
     table_.help_group("Training", {"epochs", "batch", "rate", "backbone_factor", "seed"});
     table_.help_group("Interrupted runs", {"save_every", "restart"});
-    table_.help_group("Hardware", {"device", "threads", "processes"});
+    table_.help_group("Hardware", {"device", "threads", "recompute", "processes"});
     table_.add_to(app);
   }
 

@@ -22,11 +22,10 @@ void TerminalListener::on_resume(int64_t round) {
     print_message(fmt::format("tributary {}: resuming in round {}", command_, round));
 }
 
-void TerminalListener::on_memory_retry(int64_t micro_batch) {
+void TerminalListener::on_memory_retry(const PassMemory& memory) {
   progress_.finish();
   tenths_ = -1;
-  print_message(
-      fmt::format("tributary {}: out of GPU memory; retrying with micro-batches of {}", command_, micro_batch));
+  print_message(fmt::format("tributary {}: out of GPU memory; retrying with {}", command_, description(memory)));
 }
 
 void TerminalListener::on_warning(const std::string& message) {

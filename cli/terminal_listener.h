@@ -16,7 +16,7 @@ class TerminalListener : public RunListener {
 
   void on_skipped(const std::vector<SkippedPicture>& skipped, int64_t total) override;
   void on_resume(int64_t round) override;
-  void on_memory_retry(int64_t micro_batch) override;
+  void on_memory_retry(const PassMemory& memory) override;
   void on_warning(const std::string& message) override;
   void on_progress(double share, const std::string& title, const std::string& facts) override;
   void on_trained() override;

@@ -9,6 +9,7 @@
 #include "tributary/base/print.h"
 #include "tributary/base/text.h"
 #include "tributary/run/source_training_run.h"
+#include "tributary/train/memory_retry.h"
 
 namespace tributary::cli {
 namespace {
@@ -46,6 +47,7 @@ class Train : public Command {
               "initial weights of the backbone, as from ImageNet: a PyTorch file, safetensors or a model file")
         .metavar("FILE");
     tributary::declare(table_, options_.training);
+    declare_recompute(table_, "train", options_.recompute);
     declare_network(table_, options_.import);
     data_.declare(table_);
     tributary::declare(table_, options_.checkpoints);
@@ -54,7 +56,7 @@ class Train : public Command {
     table_.help_group("Network", {"architecture", "init", "size"});
     table_.help_group("Training", {"epochs", "batch", "rate_backbone", "rate_head", "label_smoothing", "keep", "seed"});
     table_.help_group("Interrupted runs", {"save_every", "restart"});
-    table_.help_group("Hardware", {"device", "threads", "precision", "processes"});
+    table_.help_group("Hardware", {"device", "threads", "precision", "recompute", "processes"});
     table_.add_to(app);
   }
 
@@ -101,7 +103,8 @@ class Train : public Command {
                                {"pictures", result.pictures},
                                {"validation_pictures", result.validation_pictures},
                                {"validation_accuracy", 100 * result.validation_accuracy}};
-      if (result.micro_batch > 0) object["micro_batch"] = result.micro_batch;
+      if (result.memory.recompute != Recompute::kNone) object["recompute"] = name_of(result.memory.recompute);
+      if (result.memory.micro_batch > 0) object["micro_batch"] = result.memory.micro_batch;
       if (result.gpu_peak_bytes > 0) object["gpu_peak_bytes"] = result.gpu_peak_bytes;
       print(json_text(object, 2) + "\n");
       return;

@@ -148,8 +148,11 @@ class Callback : public tributary::Observer, public tributary::RunListener {
   void on_resume(int64_t round) override {
     call("resume", [&] { return py::int_(round); });
   }
-  void on_memory_retry(int64_t micro_batch) override {
-    call("micro_batch", [&] { return py::int_(micro_batch); });
+  void on_memory_retry(const tributary::PassMemory& memory) override {
+    if (memory.micro_batch > 0)
+      call("micro_batch", [&] { return py::int_(memory.micro_batch); });
+    else
+      call("recompute", [&] { return py::str(tributary::name_of(memory.recompute)); });
   }
   void on_warning(const std::string& message) override {
     call("warning", [&] { return message_of(message); });

@@ -292,8 +292,8 @@ def adapt(sources, target, *, run=None, test=None, progress=None, **options):
     test: labelled pictures of the target domain, a path or (array, labels), only to show the accuracy of every round.
     progress: False for none, True for a bar, or a function of a dictionary. By default a bar in notebooks and terminals.
         Its "kind" is step (with round, rounds, step, steps, share of the run), round (round, rounds, share), warning
-        (message), skipped (value: a list of (picture, reason)), resume (value: the round) or micro_batch (value: its
-        size after a retry).
+        (message), skipped (value: a list of (picture, reason)), resume (value: the round), recompute or micro_batch
+        (value: "waiting" or "all", and the size, if the GPU's memory is short).
     """
     made = Run.__new__(Run)
     if run is None:

@@ -36,7 +36,7 @@ TEST(MicroBatch, EqualsTheWholeBatchWithoutBatchNorm) {
   const Pass whole = pass(model, x);
   for (const int64_t micro_batch : {9, 5, 4, 2}) {
     SourceModel same(test::small_info("lenet"), Random(1));
-    set_micro_batch(same, micro_batch);
+    set_memory(same, {Recompute::kNone, micro_batch});
     const Pass micro_batches = pass(same, x);
     EXPECT_TRUE(torch::allclose(micro_batches.features, whole.features, 1e-5, 1e-6)) << micro_batch;
     ASSERT_EQ(micro_batches.gradients.size(), whole.gradients.size());
@@ -49,7 +49,7 @@ TEST(MicroBatch, EqualsTheWholeBatchWithoutBatchNorm) {
 TEST(MicroBatch, UsesItsOwnStatisticsAndUpdatesRunningStatisticsOnce) {
   const Tensor x = test::normals({6, 3, 32, 32}, 5);
   SourceModel split(test::small_info("dtn"), Random(1)), by_hand(test::small_info("dtn"), Random(1));
-  set_micro_batch(split, 3);
+  set_memory(split, {Recompute::kNone, 3});
   DropoutStream dropout_stream(Random(3), torch::kCPU);
   const Tensor features = split.layered()->backbone_features(x, &dropout_stream);
   const NamedTensors after_forward = copy_of(split.state());
@@ -80,39 +80,45 @@ TEST(MicroBatch, EqualsTheWholeBatchInEvaluation) {
   SourceModel model(test::small_info("dtn"), Random(1));
   torch::NoGradGuard no_grad;
   const Tensor whole = model.features(x);
-  set_micro_batch(model, 2);
+  set_memory(model, {Recompute::kNone, 2});
   EXPECT_TRUE(torch::allclose(model.features(x), whole, 1e-5, 1e-6));
 }
 
-TEST(MemoryRetry, HalvesTheMicroBatchUntilItFits) {
-  std::vector<int64_t> tried, reported;
-  const auto attempt = [&](int64_t fits) {
+TEST(MemoryRetry, RecomputesMoreAndThenHalvesTheMicroBatchUntilItFits) {
+  const PassMemory stored, waiting{Recompute::kWaiting}, all{Recompute::kAll};
+  const auto micro = [](int64_t pictures) { return PassMemory{Recompute::kAll, pictures}; };
+  std::vector<PassMemory> tried, reported;
+  const auto attempt = [&](const PassMemory& first, const PassMemory& fits) {
     tried.clear();
     reported.clear();
-    return retry_with_micro_batches(
-        64, torch::kCPU,
-        [&](int64_t micro_batch) {
-          tried.push_back(micro_batch);
-          if (micro_batch == 0 || micro_batch > fits)
-            throw std::runtime_error("CUDA out of memory. Tried to allocate 2 GiB");
+    return retry_with_less_memory(
+        first, 64, torch::kCPU,
+        [&](const PassMemory& memory) {
+          tried.push_back(memory);
+          if (memory != fits) throw std::runtime_error("CUDA out of memory. Tried to allocate 2 GiB");
         },
-        [&](int64_t micro_batch) { reported.push_back(micro_batch); });
+        [&](const PassMemory& memory) { reported.push_back(memory); });
   };
-  EXPECT_EQ(attempt(8), 8);
-  EXPECT_EQ(tried, (std::vector<int64_t>{0, 32, 16, 8}));
-  EXPECT_EQ(reported, (std::vector<int64_t>{32, 16, 8}));
-  EXPECT_THROW(attempt(1), std::runtime_error);
-  EXPECT_EQ(tried.back(), 2);
-  int64_t others = 0;
-  EXPECT_THROW(retry_with_micro_batches(
-                   64, torch::kCPU,
-                   [&](int64_t) {
-                     ++others;
+  EXPECT_EQ(attempt(stored, micro(8)), micro(8));
+  EXPECT_EQ(tried, (std::vector<PassMemory>{stored, waiting, all, micro(32), micro(16), micro(8)}));
+  EXPECT_EQ(reported, (std::vector<PassMemory>{waiting, all, micro(32), micro(16), micro(8)}));
+  EXPECT_EQ(attempt(all, micro(32)), micro(32));
+  EXPECT_EQ(tried, (std::vector<PassMemory>{all, micro(32)}));
+  EXPECT_THROW(attempt(stored, micro(1)), std::runtime_error);
+  EXPECT_EQ(tried.back(), micro(2));
+}
+
+TEST(MemoryRetry, DoesNotRetryOtherErrors) {
+  int attempts = 0;
+  EXPECT_THROW(retry_with_less_memory(
+                   {}, 64, torch::kCPU,
+                   [&](const PassMemory&) {
+                     ++attempts;
                      throw std::runtime_error("another error");
                    },
-                   [](int64_t) {}),
+                   [](const PassMemory&) {}),
                std::runtime_error);
-  EXPECT_EQ(others, 1);
+  EXPECT_EQ(attempts, 1);
 }
 
 }  // namespace

@@ -211,20 +211,36 @@ TEST_F(AdaptationRunTest, RejectsForgedCheckpoints) {
   }
 }
 
-TEST_F(AdaptationRunTest, RetriesWithMicroBatchesWhenTheGpuIsOutOfMemory) {
-  bool is_first = true;
+TEST_F(AdaptationRunTest, RecomputesActivationsAndThenTakesMicroBatchesWhenTheGpuIsOutOfMemory) {
+  int failures = 0;
   listener_.on_round = [&](const RoundEvent& event) {
-    if (event.round != 1 || !is_first) return;
-    is_first = false;
+    if (event.round != 1 || failures == 3) return;
+    ++failures;
     throw std::runtime_error("CUDA out of memory");
   };
   const auto result = run();
   ASSERT_TRUE(result);
-  EXPECT_THAT(listener_.retried, ElementsAre(4));
+  EXPECT_THAT(listener_.retried, ElementsAre(PassMemory{Recompute::kWaiting}, PassMemory{Recompute::kAll},
+                                             PassMemory{Recompute::kAll, 4}));
+  EXPECT_EQ(result->summary.at("recompute"), "all");
   EXPECT_EQ(result->summary.at("micro_batch"), 4);
 }
 
-TEST_F(AdaptationRunTest, RetriesEveryMethodThatSupportsMicroBatches) {
+TEST_F(AdaptationRunTest, RecomputesActivationsFromTheStartIfAsked) {
+  options_.recompute = Recompute::kAll;
+  const auto result = run();
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->summary.at("recompute"), "all");
+  EXPECT_FALSE(result->summary.contains("micro_batch"));
+}
+
+TEST_F(AdaptationRunTest, RefusesRecomputationForMethodsThatNeedGradientsOfTheirInput) {
+  options_.method = method_named("ma");
+  options_.recompute = Recompute::kAll;
+  EXPECT_THAT([&] { run(); }, testing::ThrowsMessage<InputError>(testing::HasSubstr("leave out --recompute")));
+}
+
+TEST_F(AdaptationRunTest, RetriesEveryMethodThatSupportsRecomputation) {
   for (const std::string name : {"nrc", "aad", "cowa"}) {
     options_.method = method_named(name);
     options_.folder = folder_ / name;
@@ -237,7 +253,7 @@ TEST_F(AdaptationRunTest, RetriesEveryMethodThatSupportsMicroBatches) {
     };
     const auto result = run();
     ASSERT_TRUE(result) << name;
-    EXPECT_THAT(listener_.retried, ElementsAre(4)) << name;
+    EXPECT_THAT(listener_.retried, ElementsAre(PassMemory{Recompute::kWaiting})) << name;
   }
 }
 

@@ -37,7 +37,8 @@ inline std::string write_source(const TempDir& folder, const std::string& archit
 
 struct RecordingListener : RunListener {
   std::vector<SkippedPicture> skipped;
-  std::vector<int64_t> resumed, retried;
+  std::vector<int64_t> resumed;
+  std::vector<PassMemory> retried;
   std::vector<std::string> warnings;
   int64_t progress = 0, trained = 0;
   std::function<void(const RoundEvent&)> on_round;
@@ -46,7 +47,7 @@ struct RecordingListener : RunListener {
     skipped.insert(skipped.end(), pictures.begin(), pictures.end());
   }
   void on_resume(int64_t round) override { resumed.push_back(round); }
-  void on_memory_retry(int64_t micro_batch) override { retried.push_back(micro_batch); }
+  void on_memory_retry(const PassMemory& memory) override { retried.push_back(memory); }
   void on_warning(const std::string& message) override { warnings.push_back(message); }
   void on_progress(double, const std::string&, const std::string&) override { ++progress; }
   void on_trained() override { ++trained; }

@@ -38,6 +38,10 @@ bool MixedPrecision::active(torch::Device device) {
   return device.is_cuda() && at::autocast::is_autocast_enabled(at::kCUDA);
 }
 
+void MixedPrecision::forget_weights() {
+  at::autocast::clear_cache();
+}
+
 struct OwnStream::Guard {
   c10::cuda::CUDAStreamGuard stream;
 };
@@ -142,6 +146,7 @@ MixedPrecision::~MixedPrecision() = default;
 bool MixedPrecision::active(torch::Device) {
   return false;
 }
+void MixedPrecision::forget_weights() {}
 
 struct OwnStream::Guard {};
 OwnStream::OwnStream(torch::Device) {}

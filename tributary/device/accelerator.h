@@ -22,6 +22,8 @@ class MixedPrecision {
 
   // Whether a guard is active for `device`.
   static bool active(torch::Device device);
+  // Drops the cached copies of weights. Those made without gradients must not serve a pass with gradients.
+  static void forget_weights();
 
  private:
   [[maybe_unused]] bool enabled_;  // used in CUDA builds only

@@ -12,6 +12,7 @@
 #include "tributary/model/backbone.h"
 #include "tributary/run/models.h"
 #include "tributary/train/evaluate.h"
+#include "tributary/train/memory_retry.h"
 
 namespace tributary {
 namespace {
@@ -144,6 +145,7 @@ void declare(OptionTable& table, SpeedOptions& options) {
   table.text(section, "jpegs", &options.jpegs, "folder of JPEGs to time decoding with; by default generated ones")
       .metavar("FOLDER");
   declare(table, section, options.precision);
+  declare_recompute(table, section, options.recompute);
 }
 
 namespace {
@@ -153,6 +155,7 @@ nlohmann::json description(const SpeedOptions& options, torch::Device device, in
           {"architecture", options.architecture},
           {"sources", options.sources},
           {"batch", options.batch},
+          {"recompute", name_of(options.recompute)},
           {"precision", device.is_cuda() && is_mixed(options.precision) ? "bfloat16" : "float32"},
           {"threads", threads}};
 }
@@ -161,6 +164,7 @@ nlohmann::json description(const SpeedOptions& options, torch::Device device, in
 nlohmann::json measure_source(SpeedOptions options, torch::Device device, int threads) {
   Ensemble ensemble = equal_sources(options.source, options.trust, options.sources);
   ensemble.to(device);
+  for (SourceModel& source : ensemble.sources) set_memory(source, {options.recompute});
   options.architecture = ensemble.sources.front().info().architecture;
   options.classes = static_cast<int64_t>(ensemble.classes().size());
   const DeviceImages images(random_pictures(options.pictures, ensemble.preprocessing()), device);
@@ -183,6 +187,7 @@ nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int thr
   const bool bfloat16 = gpu && is_mixed(options.precision);
   Ensemble ensemble = random_sources(options.architecture, options.sources, options.classes);
   ensemble.to(device);
+  for (SourceModel& source : ensemble.sources) set_memory(source, {options.recompute});
   const ImageSet pictures = random_pictures(options.pictures, ensemble.preprocessing());
   const DeviceImages images(pictures, device);
   SourceModel& first = ensemble.sources.front();
@@ -202,7 +207,7 @@ nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int thr
   result["decode"] = relative_to_bound(decode.ours, decode.libjpeg);
   result["evaluate"] = relative_to_bound(static_cast<double>(options.pictures) / evaluation, bound(false));
   result["train_eager"] = relative_to_bound(eager, bound(true));
-  if (CudaGraph::possible(device))
+  if (CudaGraph::possible(device) && first.capturable())
     result["train_recorded"] = relative_to_bound(training_speed(ensemble, images, options, true), bound(true));
   result["phases"] = phases_of(ensemble, pictures, options);
   result["memory"] = {{"host_gib", static_cast<double>(peak_memory()) / kGibibyte}};

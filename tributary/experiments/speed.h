@@ -6,6 +6,7 @@
 
 #include "tributary/base/options.h"
 #include "tributary/base/tensor.h"
+#include "tributary/model/pass_memory.h"
 #include "tributary/train/precision.h"
 
 namespace tributary {
@@ -21,6 +22,7 @@ struct SpeedOptions {
   int64_t steps = 0;  // per measurement; 0: 50 on a GPU, 5 on a CPU
   std::string jpegs;  // folder; empty: generated ones
   Precision precision = Precision::kAuto;
+  Recompute recompute = Recompute::kNone;
 };
 
 void declare(OptionTable& table, SpeedOptions& options);

@@ -86,7 +86,8 @@ std::string adaptation_kind(const TableTask& task, const TableRow& row, const Ta
 // batches.
 int64_t gpu_peak_of(const nlohmann::json& summary) {
   const auto has = [&](const char* key) { return summary.contains(key); };
-  if (!summary.is_object() || has("micro_batch") || has("pictures_at_once")) return 0;  // the latter in runs of 0.1
+  if (!summary.is_object() || has("recompute") || has("micro_batch") || has("pictures_at_once"))
+    return 0;  // the latter in runs of 0.1
   return summary.value("gpu_peak_bytes", int64_t{0});
 }
 

@@ -25,8 +25,8 @@ class Method {
     Checkpointer none;
     adapt(ensemble, target, observer, none);
   }
-  // Whether sources may take micro-batches (model/micro_batch.h) if memory is short.
-  virtual bool supports_micro_batches() const { return true; }
+  // Whether sources may recompute activations (model/pass_memory.h) if memory is short.
+  virtual bool supports_recomputation() const { return true; }
   // How ranks may split its training.
   virtual SupportedSharding supported_sharding() const { return SupportedSharding::kRows; }
 };

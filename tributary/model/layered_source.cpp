@@ -2,6 +2,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/model/micro_batch.h"
+#include "tributary/model/network_segments.h"
 
 namespace tributary {
 namespace {
@@ -9,6 +10,30 @@ namespace {
 void prefix(NamedTensors& tensors, const std::string& with) {
   for (NamedTensor& tensor : tensors) tensor.name = with + tensor.name;
 }
+
+// While it lives, training passes repeat an earlier one: BatchNorm does not update its running statistics, and takes
+// those of the batch over the ranks `comm`.
+class Repetition {
+ public:
+  Repetition(Network& network, Communicator* comm) : norms_(network.batch_norms()) {
+    for (BatchNorm* norm : norms_) {
+      before_.push_back(std::exchange(norm->comm, comm));
+      norm->keep_running_stats = true;
+    }
+  }
+  ~Repetition() {
+    for (size_t i = 0; i < norms_.size(); ++i) {
+      norms_[i]->comm = before_[i];
+      norms_[i]->keep_running_stats = false;
+    }
+  }
+  Repetition(const Repetition&) = delete;
+  Repetition& operator=(const Repetition&) = delete;
+
+ private:
+  std::vector<BatchNorm*> norms_;
+  std::vector<Communicator*> before_;
+};
 
 Classifier make_classifier(const ModelInfo& info, Start start, const Init& init) {
   const int64_t outputs = info.output_count();
@@ -21,7 +46,8 @@ Classifier make_classifier(const ModelInfo& info, Start start, const Init& init)
 LayeredSource::LayeredSource(const ModelInfo& info, const Init& init, Start classifier)
     : backbone_(make_backbone(info.architecture, info.first_stride, child(init, 0), info.preprocessing.size)),
       classifier_(make_classifier(info, classifier, child(init, 2))),
-      dropout_(info.bottleneck_dropout) {
+      dropout_(info.bottleneck_dropout),
+      size_(info.preprocessing.size) {
   if (info.bottleneck)
     bottleneck_ = {Linear(backbone_.width, info.feature_width, Start::kXavier, child(init, 1)),
                    BatchNorm(info.feature_width)};
@@ -80,15 +106,39 @@ void LayeredSource::shard(const Sharding& sharding) {
 
 Tensor LayeredSource::backbone_features_alone(const Tensor& x, DropoutStream* dropout_stream) {
   if (dropout_stream) count_batch(backbone_.network.batch_norms());
-  if (micro_batch_ == 0 || x.size(0) <= micro_batch_) return backbone_.network.forward(x, dropout_stream);
-  return in_micro_batches(x, dropout_stream, micro_batch_,
-                          [this](const Tensor& rows, DropoutStream* own, bool recompute) {
-                            const std::vector<BatchNorm*> norms = backbone_.network.batch_norms();
-                            for (BatchNorm* norm : norms) norm->keep_running_stats = recompute;
-                            Tensor flat = backbone_.network.forward(rows, own);
-                            for (BatchNorm* norm : norms) norm->keep_running_stats = false;
-                            return flat;
-                          });
+  const int64_t at_once = memory_.micro_batch;
+  if (at_once > 0 && x.size(0) > at_once)
+    return in_micro_batches(x, dropout_stream, at_once, forward_of({0, backbone_.network.last()}));
+  if (dropout_stream && recomputes()) return in_segments(x, *dropout_stream);
+  return backbone_.network.forward(x, dropout_stream);
+}
+
+void LayeredSource::set_memory(const PassMemory& memory) {
+  memory_ = memory;
+  if (memory.recompute != Recompute::kNone && segments_.empty()) segments_ = segments_of(backbone_.network, size_);
+}
+
+bool LayeredSource::recomputes() const {
+  return memory_.recompute == Recompute::kAll || (memory_.recompute == Recompute::kWaiting && !prompt_);
+}
+
+PassForward LayeredSource::forward_of(LayerRange layers) {
+  const std::vector<BatchNorm*> norms = backbone_.network.batch_norms();
+  Communicator* const comm = norms.empty() ? nullptr : norms.front()->comm;
+  return [this, layers, comm](const Tensor& x, DropoutStream* dropout_stream, bool again) {
+    std::optional<Repetition> repetition;
+    if (again) repetition.emplace(backbone_.network, comm);
+    return backbone_.network.forward(x, dropout_stream, layers);
+  };
+}
+
+Tensor LayeredSource::in_segments(const Tensor& x, DropoutStream& dropout_stream) {
+  Tensor value = x;
+  for (const LayerRange& layers : segments_) {
+    DropoutStream own(dropout_stream, dropout_stream.drawn().size(), /*first=*/0, x.size(0));
+    value = recomputed(value, own, forward_of(layers));
+  }
+  return value;
 }
 
 Tensor LayeredSource::bottleneck_features(const Tensor& flat, DropoutStream* dropout_stream) {

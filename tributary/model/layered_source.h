@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "tributary/model/backbone.h"
+#include "tributary/model/pass_memory.h"
+#include "tributary/model/recomputed_pass.h"
 #include "tributary/model/sharded_pass.h"
 #include "tributary/model/source_body.h"
 
@@ -43,9 +45,20 @@ class LayeredSource : public SourceBody {
   // Shards all further passes of the backbone.
   void shard(const Sharding& sharding);
   const Sharding& sharding() const { return sharding_; }
-  // Limits further passes of the backbone to micro-batches of that many pictures (micro_batch.h); 0 means no limit.
-  void set_micro_batch(int64_t pictures) { micro_batch_ = pictures; }
-  int64_t micro_batch() const { return micro_batch_; }
+  // Limits the memory of all further passes of the backbone.
+  void set_memory(const PassMemory& memory);
+  const PassMemory& memory() const { return memory_; }
+  // While it lives, training passes are propagated back at once, before any other pass begins.
+  class PromptPasses {
+   public:
+    explicit PromptPasses(LayeredSource& source) : source_(source) { source_.prompt_ = true; }
+    ~PromptPasses() { source_.prompt_ = false; }
+    PromptPasses(const PromptPasses&) = delete;
+    PromptPasses& operator=(const PromptPasses&) = delete;
+
+   private:
+    LayeredSource& source_;
+  };
   Tensor classify(const Tensor& phi) const override;
   TensorList backbone() const override;
   TensorList bottleneck() const override;
@@ -60,6 +73,11 @@ class LayeredSource : public SourceBody {
   Affine folded_head() const;
 
  private:
+  // Whether the next training pass is recomputed in segments.
+  bool recomputes() const;
+  // The forward pass of some layers for recomputed_pass.h.
+  PassForward forward_of(LayerRange layers);
+  Tensor in_segments(const Tensor& x, DropoutStream& dropout_stream);
   // Shapes and probabilities of the dropout masks that a training pass of the backbone draws.
   const PassDraws& draws(const Tensor& x);
 
@@ -67,7 +85,10 @@ class LayeredSource : public SourceBody {
   std::optional<Bottleneck> bottleneck_;
   Classifier classifier_;
   double dropout_;
-  int64_t micro_batch_ = 0;
+  PassMemory memory_;
+  bool prompt_ = false;
+  std::vector<LayerRange> segments_;  // if passes are recomputed
+  int64_t size_;                      // of the pictures
   Sharding sharding_;
   std::optional<PassDraws> draws_;
 };

@@ -107,20 +107,24 @@ int Network::add(LayerKind kind, std::vector<int> inputs, LayerName name) {
 }
 
 template <typename Watch>
-Tensor Network::run(const Tensor& x, DropoutStream* dropout_stream, Watch watch) {
+Tensor Network::run(const Tensor& x, DropoutStream* dropout_stream, LayerRange layers, Watch watch) {
   std::vector<Tensor> values(layers_.size() + 1);
-  values[0] = x;
-  for (size_t i = 0; i < layers_.size(); ++i) {
+  values[layers.begin] = x;
+  for (int i = layers.begin; i < layers.end; ++i) {
     values[i + 1] = std::visit(Apply{values, layers_[i].inputs, dropout_stream}, layers_[i].kind);
     watch(values[i + 1]);
     for (const int input : layers_[i].inputs)
-      if (last_use_[input] == static_cast<int>(i)) values[input] = Tensor();
+      if (last_use_[input] == i) values[input] = Tensor();
   }
-  return values.back();
+  return values[layers.end];
 }
 
 Tensor Network::forward(const Tensor& x, DropoutStream* dropout_stream) {
-  return run(x, dropout_stream, [](const Tensor&) {});
+  return forward(x, dropout_stream, {0, last()});
+}
+
+Tensor Network::forward(const Tensor& x, DropoutStream* dropout_stream, LayerRange layers) {
+  return run(x, dropout_stream, layers, [](const Tensor&) {});
 }
 
 std::vector<std::vector<int64_t>> Network::shapes(int64_t size) const {
@@ -129,7 +133,7 @@ std::vector<std::vector<int64_t>> Network::shapes(int64_t size) const {
   Network same = *this;  // with the same tensors
   const TensorList list = tensors();
   const auto options = list.parameters.empty() ? at::TensorOptions() : list.parameters.front().value.options();
-  same.run(torch::zeros({1, 3, size, size}, options.requires_grad(false)), nullptr,
+  same.run(torch::zeros({1, 3, size, size}, options.requires_grad(false)), nullptr, {0, last()},
            [&](const Tensor& value) { all.push_back(value.sizes().slice(1).vec()); });
   return all;
 }

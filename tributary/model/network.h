@@ -68,6 +68,12 @@ struct LayerName {
   std::string torchvision, timm;
 };
 
+// The layers [begin, end) of a network.
+struct LayerRange {
+  int begin = 0, end = 0;
+  bool operator==(const LayerRange&) const = default;
+};
+
 class Network {
  public:
   // Appends a layer and returns the index of its output. Relu works in place, so no other layer may use its input.
@@ -78,6 +84,8 @@ class Network {
 
   // Returns the last value for the input `x`. A training pass if `dropout_stream` is given, else an evaluation.
   Tensor forward(const Tensor& x, DropoutStream* dropout_stream);
+  // The same for some layers: `x` is the last value before them, and they read no earlier one.
+  Tensor forward(const Tensor& x, DropoutStream* dropout_stream, LayerRange layers);
   // The order does not depend on the naming.
   TensorList tensors(Naming naming = Naming::kTorchvision) const;
   // Buffers of torchvision's state dictionaries that are not tensors of the network, because they follow from its
@@ -91,7 +99,7 @@ class Network {
  private:
   // `watch` is called with every layer's output.
   template <typename Watch>
-  Tensor run(const Tensor& x, DropoutStream* dropout_stream, Watch watch);
+  Tensor run(const Tensor& x, DropoutStream* dropout_stream, LayerRange layers, Watch watch);
 
   std::vector<Layer> layers_;
   std::vector<int> last_use_;  // per value, the last layer that reads it; forward() frees the value afterwards

@@ -100,7 +100,7 @@ void SourceModel::to(torch::Device device) {
 }
 
 bool SourceModel::capturable() const {
-  return layered() != nullptr && layered()->micro_batch() == 0;
+  return layered() != nullptr && layered()->memory() == PassMemory{};
 }
 
 LayeredSource* SourceModel::layered() {

@@ -68,7 +68,8 @@ class SourceModel {
   torch::Device device() const;
   void to(torch::Device device);
 
-  // Whether passes can be captured in a CUDA graph: only those of our own layers, without micro-batches.
+  // Whether passes can be captured in a CUDA graph: only those of our own layers, with memory for
+  // whole passes.
   bool capturable() const;
 
   // The body if it is of that kind, else null.

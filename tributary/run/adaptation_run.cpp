@@ -120,6 +120,8 @@ AdaptationRun::AdaptationRun(AdaptationRunOptions options, Configuration config,
 }
 
 std::optional<AdaptationRunResult> AdaptationRun::run() {
+  if (options_.recompute != Recompute::kNone && !make_method()->supports_recomputation())
+    input_error("--method {} cannot recompute activations; leave out --recompute", options_.method.name);
   std::optional<RunFolder> folder;
   if (session_.first()) folder.emplace(options_.folder, config_, options_.checkpoints.restart);
   const auto finished = [&] { return session_.agreed(folder && folder->finished()); };
@@ -148,20 +150,21 @@ std::optional<AdaptationRunResult> AdaptationRun::run() {
     follow(std::move(sources));
     return std::nullopt;
   }
+  const PassMemory own{options_.recompute};
   if (session_.comm()) {
-    attempt(*folder, std::move(sources), /*micro_batch=*/0);
+    attempt(*folder, std::move(sources), own);
   } else {
     // A failed attempt has changed the sources, so the next one loads them again.
-    retry_with_micro_batches(
-        options_.batch, options_.device,
-        [&](int64_t micro_batch) {
-          if (micro_batch > 0) {
+    retry_with_less_memory(
+        own, options_.batch, options_.device,
+        [&](const PassMemory& memory) {
+          if (memory != own) {
             sources = load_unadapted();
             match_scores(sources);
           }
-          attempt(*folder, std::move(sources), micro_batch);
+          attempt(*folder, std::move(sources), memory);
         },
-        [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
+        [&](const PassMemory& memory) { listener_.on_memory_retry(memory); });
   }
   return AdaptationRunResult{folder->summary()};
 }
@@ -380,12 +383,12 @@ void AdaptationRun::follow(Ensemble ensemble) {
   method->adapt(ensemble, data_.target, observers, session_.checkpointer(nullptr, options_.checkpoints));
 }
 
-void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_batch) {
+void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, const PassMemory& memory) {
   const std::unique_ptr<Method> method = make_method();
-  if (micro_batch > 0 && !method->supports_micro_batches())
-    throw MemoryError(fmt::format("out of GPU memory, and {} does not support micro-batches; use a smaller --batch",
+  if (memory != PassMemory{} && !method->supports_recomputation())
+    throw MemoryError(fmt::format("out of GPU memory, and {} cannot recompute activations; use a smaller --batch",
                                   options_.method.name));
-  for (SourceModel& source : ensemble.sources) set_micro_batch(source, micro_batch);
+  for (SourceModel& source : ensemble.sources) set_memory(source, memory);
   ensemble.to(options_.device);
   session_.shard(ensemble, method->supported_sharding());
 
@@ -405,9 +408,10 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   ObserverState state(observers);
   Observers all({&observers, &state});
 
-  CheckpointFolder checkpointer(folder.file("checkpoint"),
-                                {options_.checkpoints.every, options_.checkpoints.restart && micro_batch == 0,
-                                 [this](const std::string& message) { listener_.on_warning(message); }});
+  CheckpointFolder checkpointer(
+      folder.file("checkpoint"),
+      {options_.checkpoints.every, options_.checkpoints.restart && memory == PassMemory{options_.recompute},
+       [this](const std::string& message) { listener_.on_warning(message); }});
   checkpointer.clean();
   const int64_t round = resume(folder, checkpointer, all, state, ensemble);
   if (round > 0) {
@@ -457,7 +461,8 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_
   if (!kept.is_last()) record.replace_result(summary, kept.result());
   if (const nlohmann::json decision = kept.to_json(); !decision.is_null()) summary["kept"] = decision;
   if (const nlohmann::json stop = kept.stop_json(); !stop.is_null()) summary["stopped"] = stop;
-  if (micro_batch > 0) summary["micro_batch"] = micro_batch;
+  if (memory.recompute != Recompute::kNone) summary["recompute"] = name_of(memory.recompute);
+  if (memory.micro_batch > 0) summary["micro_batch"] = memory.micro_batch;
   if (const int64_t peak = peak_process_memory(options_.device); peak > 0) summary["gpu_peak_bytes"] = peak;
   if (accuracy) summary["accuracy"] = accuracies(*accuracy, pick.round(), kept.to_json());
   const bool target_is_tested = data_.test && options_.test == options_.target;

@@ -14,6 +14,7 @@
 #include "tributary/data/label_file.h"
 #include "tributary/data/load.h"
 #include "tributary/methods/registry.h"
+#include "tributary/model/pass_memory.h"
 #include "tributary/model_io/import_weights.h"
 #include "tributary/model_io/student.h"
 #include "tributary/run/distributed_session.h"
@@ -37,7 +38,8 @@ struct AdaptationRunOptions {
   std::string oracle_labels;  // labels of the target pictures (match_labels.h), for the method's oracle; may be empty
   MethodEntry method;
   MethodOptions method_options;
-  int64_t batch = 64;  // pictures per batch before micro-batches are tried
+  int64_t batch = 64;                      // pictures per batch before micro-batches are tried
+  Recompute recompute = Recompute::kNone;  // before more is tried
   ImportOptions import;
   StudentOptions student;  // of score files
   LoadOptions load;        // its preprocessing is replaced by that of the sources
@@ -95,9 +97,8 @@ class AdaptationRun {
   KeepRule keep_rule() const;
   // Adapts on a rank other than the first, which alone has the folder.
   void follow(Ensemble ensemble);
-  // Adapts from the latest checkpoint, or from the start, and writes the results. A `micro_batch` of 0 stands for whole
-  // batches.
-  void attempt(RunFolder& folder, Ensemble ensemble, int64_t micro_batch);
+  // Adapts from the latest checkpoint, or from the start, and writes the results.
+  void attempt(RunFolder& folder, Ensemble ensemble, const PassMemory& memory);
   // With EstimateKind::kFull: adapts without each source in turn, in folders of their own, and remembers the labels. A
   // finished one is not repeated.
   void leave_sources_out(const Ensemble& sources);

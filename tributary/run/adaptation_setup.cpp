@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tributary/train/memory_retry.h"
+
 namespace tributary {
 
 AdaptationSetup::AdaptationSetup() {
@@ -40,6 +42,7 @@ AdaptationSetup::AdaptationSetup() {
   tributary::declare(table, options.student);
   tributary::declare(table, options.outputs);
   tributary::declare(table, options.checkpoints);
+  declare_recompute(table, "adapt", options.recompute);
   session.declare(table);
   data.declare(table);
   tributary::declare(table, options.import);

@@ -111,11 +111,12 @@ void DistillationRun::train(SourceModel& student, Ensemble& teachers, const Imag
   }
   Checkpointer& checkpointer = session_.checkpointer(&checkpoints.checkpointer(), options_.checkpoints);
   const NamedTensors initial = copy_of(student.state());
-  const auto attempt = [&](int64_t micro_batch) {
+  const PassMemory own{options_.recompute};
+  const auto attempt = [&](const PassMemory& memory) {
     student.restore(initial);
-    set_micro_batch(student, micro_batch);
-    for (SourceModel& teacher : teachers.sources) set_micro_batch(teacher, micro_batch);
-    if (micro_batch > 0) checkpoints.checkpointer().rescan();
+    set_memory(student, memory);
+    for (SourceModel& teacher : teachers.sources) set_memory(teacher, memory);
+    if (memory != own) checkpoints.checkpointer().rescan();
     distill(student, teachers, target, options_.training, options_.seed, checkpointer,
             [&](const DistillationProgress& at) {
               listener_.on_progress(static_cast<double>(at.step) / static_cast<double>(at.steps), "distill",
@@ -124,10 +125,10 @@ void DistillationRun::train(SourceModel& student, Ensemble& teachers, const Imag
   };
   constexpr int64_t kDefaultBatch = 64;
   if (session_.comm())
-    attempt(/*micro_batch=*/0);
+    attempt(own);
   else
-    retry_with_micro_batches(options_.training.batch > 0 ? options_.training.batch : kDefaultBatch, options_.device,
-                             attempt, [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
+    retry_with_less_memory(own, options_.training.batch > 0 ? options_.training.batch : kDefaultBatch, options_.device,
+                           attempt, [&](const PassMemory& memory) { listener_.on_memory_retry(memory); });
   listener_.on_trained();
   save_finished(options_.out, student, config_, nlohmann::json::object());
   checkpoints.finish();

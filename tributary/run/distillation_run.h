@@ -31,6 +31,7 @@ struct DistillationRunOptions {
   ImportOptions import;
   LoadOptions load;  // its preprocessing is replaced by that of the mixture
   DistillationOptions training;
+  Recompute recompute = Recompute::kNone;  // before more is tried
   CheckpointOptions checkpoints;
   uint64_t seed = 0;
   torch::Device device = torch::kCPU;

@@ -8,6 +8,7 @@
 
 #include "tributary/data/skipped.h"
 #include "tributary/methods/observer.h"
+#include "tributary/model/pass_memory.h"
 
 namespace tributary {
 
@@ -20,8 +21,8 @@ class RunListener {
   virtual void on_skipped(const std::vector<SkippedPicture>& /*skipped*/, int64_t /*total*/) {}
   // An adaptation resumes from a checkpoint in this round.
   virtual void on_resume(int64_t /*round*/) {}
-  // The GPU ran out of memory. The run starts again with micro-batches of this many pictures.
-  virtual void on_memory_retry(int64_t /*micro_batch*/) {}
+  // The GPU ran out of memory. The run starts again with passes that take less of it.
+  virtual void on_memory_retry(const PassMemory& /*memory*/) {}
   virtual void on_warning(const std::string& /*message*/) {}
   // Training has done this share of its steps.
   virtual void on_progress(double /*share*/, const std::string& /*title*/, const std::string& /*facts*/) {}

@@ -192,10 +192,11 @@ void SourceTrainingRun::train(SourceModel& model, const Split& split, SourceTrai
     return;
   }
   Checkpointer& checkpointer = session_.checkpointer(&checkpoints.checkpointer(), options_.checkpoints);
-  const auto attempt = [&](int64_t micro_batch) {
+  const PassMemory own{options_.recompute};
+  const auto attempt = [&](const PassMemory& memory) {
     model.restore(initial);
-    set_micro_batch(model, micro_batch);
-    if (micro_batch > 0) checkpoints.checkpointer().rescan();
+    set_memory(model, memory);
+    if (memory != own) checkpoints.checkpointer().rescan();
     result.validation_accuracy =
         train_source(model, split.training, split.validation, options_.training, options_.seed, checkpointer,
                      [&](const SourceTrainingProgress& at) {
@@ -206,10 +207,10 @@ void SourceTrainingRun::train(SourceModel& model, const Split& split, SourceTrai
                      });
   };
   if (session_.comm())
-    attempt(/*micro_batch=*/0);
+    attempt(own);
   else
-    result.micro_batch = retry_with_micro_batches(options_.training.batch, options_.device, attempt,
-                                                  [&](int64_t micro_batch) { listener_.on_memory_retry(micro_batch); });
+    result.memory = retry_with_less_memory(own, options_.training.batch, options_.device, attempt,
+                                           [&](const PassMemory& memory) { listener_.on_memory_retry(memory); });
   listener_.on_trained();
   save_finished(options_.out, model, config_, to_json(result));
   checkpoints.finish();

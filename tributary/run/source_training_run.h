@@ -25,6 +25,7 @@ struct SourceTrainingRunOptions {
   ImportOptions import;    // network and preprocessing
   LoadOptions load;        // its preprocessing is replaced by that of the network
   SourceTrainingOptions training;
+  Recompute recompute = Recompute::kNone;  // before more is tried
   CheckpointOptions checkpoints;
   uint64_t seed = 0;
   torch::Device device = torch::kCPU;
@@ -36,7 +37,7 @@ struct SourceTrainingRunResult {
   int64_t classes = 0;
   int64_t pictures = 0, validation_pictures = 0;
   double validation_accuracy = 0;  // in 0..1
-  int64_t micro_batch = 0;         // pictures at once after running out of GPU memory; 0: whole batches
+  PassMemory memory{};             // after running out of GPU memory
   int64_t gpu_peak_bytes = 0;      // peak memory of this process on the GPU; 0 on a CPU
   bool already_finished = false;   // an earlier run with the same options trained the model
 };

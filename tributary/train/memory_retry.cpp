@@ -7,25 +7,43 @@
 
 namespace tributary {
 
-int64_t retry_with_micro_batches(int64_t batch, torch::Device device, const std::function<void(int64_t)>& attempt,
-                                 const std::function<void(int64_t)>& tell) {
+void declare_recompute(OptionTable& table, const std::string& section, Recompute& recompute) {
+  table
+      .choice(section, "recompute", &recompute,
+              {{"auto", Recompute::kNone}, {"waiting", Recompute::kWaiting}, {"all", Recompute::kAll}},
+              "passes whose activations are recomputed, which takes less GPU memory and more time: none unless memory "
+              "is short, those that wait for other sources, or all")
+      .transient();
+}
+
+std::optional<PassMemory> with_less_memory(const PassMemory& memory, int64_t batch) {
   constexpr int64_t kLeast = 2;
-  for (int64_t micro_batch = 0;;) {
+  if (memory.recompute == Recompute::kNone) return PassMemory{Recompute::kWaiting};
+  if (memory.recompute == Recompute::kWaiting) return PassMemory{Recompute::kAll};
+  if (memory.micro_batch == kLeast) return std::nullopt;
+  return PassMemory{Recompute::kAll, std::max(kLeast, (memory.micro_batch == 0 ? batch : memory.micro_batch) / 2)};
+}
+
+PassMemory retry_with_less_memory(PassMemory memory, int64_t batch, torch::Device device,
+                                  const std::function<void(const PassMemory&)>& attempt,
+                                  const std::function<void(const PassMemory&)>& tell) {
+  for (;;) {
     try {
-      attempt(micro_batch);
-      return micro_batch;
+      attempt(memory);
+      return memory;
     } catch (const std::exception& error) {
-      if (!is_out_of_gpu_memory(error) || micro_batch == kLeast) throw;
-      micro_batch = std::max(kLeast, (micro_batch == 0 ? batch : micro_batch) / 2);
+      const std::optional<PassMemory> less = with_less_memory(memory, batch);
+      if (!is_out_of_gpu_memory(error) || !less) throw;
+      memory = *less;
     }
     // The attempt's tensors are freed by now; only the allocator's cache is left.
     release_cached_memory(device);
-    tell(micro_batch);
+    tell(memory);
   }
 }
 
-void set_micro_batch(SourceModel& source, int64_t micro_batch) {
-  if (LayeredSource* layers = source.layered()) layers->set_micro_batch(micro_batch);
+void set_memory(SourceModel& source, const PassMemory& memory) {
+  if (LayeredSource* layers = source.layered()) layers->set_memory(memory);
 }
 
 }  // namespace tributary

@@ -1,20 +1,28 @@
-// Retries work that ran out of GPU memory with micro-batches (model/micro_batch.h).
+// Retries work that ran out of GPU memory with passes that take less of it (model/pass_memory.h).
 #pragma once
 
 #include <functional>
 
+#include "tributary/base/options.h"
 #include "tributary/model/ensemble.h"
+#include "tributary/model/pass_memory.h"
 
 namespace tributary {
 
-// Calls `attempt(0)`, which means whole batches. While it runs out of GPU memory, retries with micro-batches of half of
-// `batch`, then a quarter and so on down to 2 pictures, and calls `tell(micro_batch)` before each. Returns the size
-// that worked; rethrows the last error if none did.
-int64_t retry_with_micro_batches(int64_t batch, torch::Device device,
-                                 const std::function<void(int64_t micro_batch)>& attempt,
-                                 const std::function<void(int64_t micro_batch)>& tell);
+// Declares `recompute` in a section.
+void declare_recompute(OptionTable& table, const std::string& section, Recompute& recompute);
 
-// Lets the backbone take at most `micro_batch` pictures at once; 0: all. TorchScript sources take whole batches.
-void set_micro_batch(SourceModel& source, int64_t micro_batch);
+// The passes to try after `memory` with a batch of `batch` pictures: more of them recomputed, then micro-batches of
+// half of the batch, a quarter and so on down to 2 pictures. Nothing if none is left.
+std::optional<PassMemory> with_less_memory(const PassMemory& memory, int64_t batch);
+
+// Calls attempt(memory). While it runs out of GPU memory, retries with less of it, and calls `tell` before each retry.
+// Returns what worked; rethrows the last error if nothing did.
+PassMemory retry_with_less_memory(PassMemory memory, int64_t batch, torch::Device device,
+                                  const std::function<void(const PassMemory& memory)>& attempt,
+                                  const std::function<void(const PassMemory& memory)>& tell);
+
+// Limits the memory of all further passes of the backbone. TorchScript sources are not limited.
+void set_memory(SourceModel& source, const PassMemory& memory);
 
 }  // namespace tributary

@@ -91,7 +91,7 @@ TEST(Aad, DoesTheSameWithPicturesThatDoNotFitInMemory) {
 TEST(Aad, DoesTheSameInMicroBatches) {
   const auto probabilities = [](int64_t micro_batch) {
     Ensemble ensemble = test::small_ensemble({"lenet"});
-    if (micro_batch > 0) set_micro_batch(ensemble.sources.front(), micro_batch);
+    if (micro_batch > 0) set_memory(ensemble.sources.front(), {Recompute::kNone, micro_batch});
     return after(adapted_by_aad(ensemble, test::noise_pictures(24), "aad_beta = 0.0\n"), 2);
   };
   EXPECT_TENSOR_NEAR(probabilities(3), probabilities(0), 1e-4);

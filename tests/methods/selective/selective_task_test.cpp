@@ -6,6 +6,7 @@
 
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
+#include "tributary/train/memory_retry.h"
 
 namespace tributary {
 namespace {
@@ -40,9 +41,10 @@ struct Trace {
 };
 
 // Steps of several shapes: full batches, small ones, and without unconfident pictures.
-Trace trace_of(torch::Device device, bool cuda_graph, double rate) {
+Trace trace_of(torch::Device device, bool cuda_graph, double rate, Recompute recompute = Recompute::kNone) {
   Ensemble ensemble = test::small_ensemble({"lenet", "dtn"});
   ensemble.to(device);
+  for (SourceModel& source : ensemble.sources) set_memory(source, {recompute});
   const DeviceImages images(test::noise_pictures(kPictures), device);
   const SelectiveOptions options = options_for(cuda_graph);
   SelectiveTask task(ensemble, images, options);
@@ -73,6 +75,17 @@ TEST(SelectiveTask, ChangesTheSourcesReproducibly) {
   for (size_t i = 0; i < one.losses.size(); ++i) EXPECT_TENSOR_EQ(one.losses[i], two.losses[i]);
   EXPECT_GT(test::distance(one.losses[0], one.losses[5]), 0.01);
   EXPECT_EQ(one.losses.back()[4].item<float>(), 0) << "nothing to align with";
+}
+
+// Only the order in which gradients are added may differ.
+TEST(SelectiveTask, RecomputedActivationsChangeNothing) {
+  const Trace stored = trace_of(torch::kCPU, true, 1e-3);
+  for (const Recompute recompute : {Recompute::kWaiting, Recompute::kAll}) {
+    const Trace again = trace_of(torch::kCPU, true, 1e-3, recompute);
+    for (size_t i = 0; i < stored.losses.size(); ++i) EXPECT_TENSOR_NEAR(again.losses[i], stored.losses[i], 1e-4) << i;
+    for (size_t i = 0; i < stored.parameters.size(); ++i)
+      EXPECT_TENSOR_NEAR(again.parameters[i], stored.parameters[i], 1e-6) << i;
+  }
 }
 
 // Small steps, so that the comparison measures rounding and not its amplification by training.

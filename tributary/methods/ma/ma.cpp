@@ -57,7 +57,7 @@ class Ma : public LearnedMethod {
  public:
   Ma(const MethodOptions& common, const MaOptions& options) : common_(common), options_(options) {}
   // The loss needs gradients with respect to the samples and to single parameters.
-  bool supports_micro_batches() const override { return false; }
+  bool supports_recomputation() const override { return false; }
   // One of its losses depends directly on the parameters.
   SupportedSharding supported_sharding() const override { return SupportedSharding::kNone; }
 

@@ -202,13 +202,16 @@ SelectiveStep::Source SelectiveStep::forward(int64_t j, const StepBatch& batch, 
   const StepBatch mine = own_batch(batch, j);
   Tensor phi_mix, z_mix, ce_mix;
   if (options_.mixup) {
+    // Nothing else needs the mixed pass: its backward pass follows at once and frees its memory.
+    const bool prompt = !at_once && options_.information_set != InformationSet::kMixed &&
+                        options_.adversarial_set != AdversarialSet::kMixed;
+    std::optional<LayeredSource::PromptPasses> prompt_pass;
+    if (prompt && source.layered()) prompt_pass.emplace(*source.layered());
     phi_mix = features(mixed, StepPass::kMixed);
     z_mix = classify(phi_mix);
     ce_mix = mine.weight.defined() ? mixed_cross_entropy(z_mix, mine.label, mine.weight, batch.mixing)
                                    : mixed_cross_entropy(z_mix, mine.label, batch.mixing);
-    // Nothing else needs the mixed pass: its backward pass now frees a third of the memory.
-    if (!at_once && options_.information_set != InformationSet::kMixed &&
-        options_.adversarial_set != AdversarialSet::kMixed) {
+    if (prompt) {
       torch::autograd::backward({options_.lambda_ce * ce_mix});
       ce_mix = ce_mix.detach();
     }
