@@ -6,6 +6,7 @@
 
 #include "tests/support/models.h"
 #include "tests/support/tensors.h"
+#include "tributary/model/ensemble_pass.h"
 #include "tributary/model/layered_source.h"
 #include "tributary/model/network_segments.h"
 #include "tributary/train/memory_retry.h"
@@ -117,6 +118,15 @@ TEST(RecomputedPass, LeavesFrozenLayersWithoutGradients) {
   model.features(test::normals({4, 3, 32, 32}, 5), &dropout_stream).sum().backward();
   for (const NamedTensor& tensor : model.backbone_parameters()) EXPECT_FALSE(tensor.value.grad().defined());
   for (const NamedTensor& tensor : model.bottleneck_parameters()) EXPECT_TRUE(tensor.value.grad().defined());
+}
+
+TEST(RecomputedPass, RunsSourcesOneAfterTheOtherIfAllPassesAreRecomputed) {
+  Ensemble ensemble = test::small_ensemble({"lenet", "dtn", "lenet"});
+  EXPECT_EQ(branch_count(ensemble), 3);
+  for (SourceModel& source : ensemble.sources) set_memory(source, {Recompute::kWaiting});
+  EXPECT_EQ(branch_count(ensemble), 3);
+  for (SourceModel& source : ensemble.sources) set_memory(source, {Recompute::kAll});
+  EXPECT_EQ(branch_count(ensemble), 1);
 }
 
 // conv - relu - conv, twice, each with a shortcut around it.

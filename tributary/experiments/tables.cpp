@@ -82,12 +82,11 @@ std::string adaptation_kind(const TableTask& task, const TableRow& row, const Ta
                      preset.empty() ? "none" : preset, task.domains.size() - 1, lasting_flags(task.train_flags));
 }
 
-// The peak memory that a job reports. A job with micro-batches had too little memory; its peak says nothing about whole
-// batches.
+// The peak memory that a job reports; 0 if the job was short of memory, since others may take more. The last key is
+// that of runs of 0.1.
 int64_t gpu_peak_of(const nlohmann::json& summary) {
   const auto has = [&](const char* key) { return summary.contains(key); };
-  if (!summary.is_object() || has("recompute") || has("micro_batch") || has("pictures_at_once"))
-    return 0;  // the latter in runs of 0.1
+  if (!summary.is_object() || has("recompute") || has("micro_batch") || has("pictures_at_once")) return 0;
   return summary.value("gpu_peak_bytes", int64_t{0});
 }
 

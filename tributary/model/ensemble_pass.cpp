@@ -1,8 +1,18 @@
 #include "tributary/model/ensemble_pass.h"
 
+#include <algorithm>
+
 #include "tributary/model/layered_source.h"
 
 namespace tributary {
+
+int64_t branch_count(const Ensemble& ensemble) {
+  const bool recomputes_all =
+      std::any_of(ensemble.sources.begin(), ensemble.sources.end(), [](const SourceModel& source) {
+        return source.layered() && source.layered()->memory().recompute == Recompute::kAll;
+      });
+  return recomputes_all ? 1 : ensemble.size();
+}
 
 std::vector<std::vector<Tensor>> divided_backbone_features(Ensemble& ensemble,
                                                            const std::vector<std::vector<BackbonePass>>& passes,

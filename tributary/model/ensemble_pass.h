@@ -11,6 +11,10 @@
 
 namespace tributary {
 
+// The number of parallel branches for the training passes of an ensemble: one per source, or a single one if all
+// activations are recomputed, because a branch cannot use memory that another one has freed.
+int64_t branch_count(const Ensemble& ensemble);
+
 struct BackbonePass {
   Tensor x;
   DropoutStream* dropout_stream;

@@ -11,7 +11,7 @@ namespace tributary {
 enum class Recompute {
   kNone,
   kWaiting,  // those whose backward pass follows only after passes of other sources
-  kAll,
+  kAll,      // sources then also run one after the other instead of in parallel branches
 };
 
 struct PassMemory {

@@ -31,7 +31,7 @@ JointLearner::JointLearner(Ensemble& ensemble, const JointSettings& settings, st
       settings_(settings),
       raw_(std::move(raw)),
       optimiser_(groups_of(ensemble, settings, raw_), {}),
-      branches_(ensemble.size(), ensemble.sources.front().device()) {
+      branches_(branch_count(ensemble), ensemble.sources.front().device()) {
   for (SourceModel& source : ensemble_.sources) freeze(source.classifier_parameters());
 }
 

@@ -100,7 +100,7 @@ SelectiveStep::SelectiveStep(Ensemble& ensemble, const SelectiveOptions& options
       optimiser_(groups_of(ensemble, options), options.sgd),
       adversary_(ensemble.joint_width(), options.alignment,
                  Random(static_cast<uint64_t>(options.seed), Purpose::kAdversary)),
-      branches_(ensemble.size(), ensemble.sources.front().device()) {
+      branches_(branch_count(ensemble), ensemble.sources.front().device()) {
   for (const SourceModel& source : ensemble_.sources) own_classes_.push_back(own_classes(source));
   adversary_.to(ensemble.sources.front().device());
   for (SourceModel& source : ensemble_.sources)

@@ -90,7 +90,7 @@ class SelectiveStep {
   Tensor prior_;  // float [K], in the same memory throughout, because captured steps read it
   Sgd optimiser_;
   Adversary adversary_;
-  Branches branches_;  // one per source
+  Branches branches_;
   std::vector<OwnClasses> own_classes_;
 };
 
