@@ -1,4 +1,4 @@
-// BAIT's losses, gradients and steps against an independent PyTorch script (docs/method.md, BAIT).
+// BAIT's losses, gradients and steps against an independent PyTorch script (docs/baselines.md, BAIT).
 #include <nlohmann/json.hpp>
 
 #include "tests/support/dump.h"

@@ -2,7 +2,7 @@
 
     /usr/bin/python3 tests/parity/bait_reference.py DUMP.safetensors
 
-Computes the equations of docs/method.md (BAIT).
+Computes the equations of docs/baselines.md (BAIT).
 
 The first part takes the logits of two heads and compares the losses of cast and bite with their gradients. The second
 starts from a source and a bait and takes only the batch and dropout masks of each step from the dump: the second step

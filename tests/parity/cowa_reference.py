@@ -2,7 +2,7 @@
 
     /usr/bin/python3 tests/parity/cowa_reference.py DUMP.safetensors
 
-The mixture is fitted as docs/method.md (CoWA-JMDS) writes it, class by class with explicit covariances and the
+The mixture is fitted as docs/baselines.md (CoWA-JMDS) writes it, class by class with explicit covariances and the
 framework's own multivariate normal distribution, in float64. The step takes pictures, labels, weights, partners, ratios
 and dropout masks from the dump.
 """

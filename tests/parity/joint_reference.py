@@ -2,8 +2,8 @@
 
     /usr/bin/python3 tests/parity/joint_reference.py DUMP.safetensors
 
-Computes the equations of docs/method.md (DECISION and CAiDA) in the simplest way: full distance matrices, walks hop by
-hop, pairs of sources one by one. Everything is computed in float64.
+Computes the equations of docs/baselines.md (DECISION and CAiDA) in the simplest way: full distance matrices, walks hop
+by hop, pairs of sources one by one. Everything is computed in float64.
 """
 import json
 import sys
@@ -32,7 +32,7 @@ def entropy(p):
 
 
 def decision_labels(dump, alpha, comparison):
-    """Labels as in docs/method.md, DECISION."""
+    """Labels as in docs/baselines.md, DECISION."""
     own, rows = [], []
     for features, logits in zip(dump["in.features"], dump["in.logits"]):
         g = with_one(features)
@@ -64,7 +64,7 @@ def anchor_of(start, distances, confident):
 
 
 def caida_labels(dump, omega, comparison):
-    """Labels as in docs/method.md, CAiDA."""
+    """Labels as in docs/baselines.md, CAiDA."""
     z, phi, backbone = (sum(w * x for w, x in zip(omega, dump[f"in.{name}"]))
                         for name in ("logits", "features", "backbones"))
     count, classes = z.shape
@@ -92,7 +92,7 @@ def caida_labels(dump, omega, comparison):
 
 
 def class_relations(logits, omega, labels):
-    """L_cr as in docs/method.md, CAiDA."""
+    """L_cr as in docs/baselines.md, CAiDA."""
     sources, _, classes = logits.shape
     total = 0.0
     for c in labels.unique():

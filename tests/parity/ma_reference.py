@@ -1,4 +1,4 @@
-"""Recomputes MA's three steps (docs/method.md, MA) with PyTorch: losses, gradients, singular vectors, Adam.
+"""Recomputes MA's three steps (docs/baselines.md, MA) with PyTorch: losses, gradients, singular vectors, Adam.
 
 The random draws (classes, z, dropout masks, initial perturbation of the virtual adversarial loss) come from the dump.
 """

@@ -1,4 +1,4 @@
-// SFDA's memory, labels, losses and gradients against an independent PyTorch script (docs/method.md, SFDA).
+// SFDA's memory, labels, losses and gradients against an independent PyTorch script (docs/baselines.md, SFDA).
 #include <nlohmann/json.hpp>
 
 #include "tests/support/python.h"

@@ -1,4 +1,4 @@
-"""Recomputes SFDA's prototype memory, its labels and the losses and gradients of one step (docs/method.md, SFDA).
+"""Recomputes SFDA's prototype memory, its labels and the losses and gradients of one step (docs/baselines.md, SFDA).
 
 Follows the released code, with lists and the (bP) x (bP) matrix of distances, whereas the program under test uses
 tensors of fixed shape.

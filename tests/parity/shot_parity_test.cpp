@@ -1,4 +1,4 @@
-// SHOT's whole training and the source ensemble against an independent PyTorch script (docs/method.md, SHOT).
+// SHOT's whole training and the source ensemble against an independent PyTorch script (docs/baselines.md, SHOT).
 //
 // The methods run unmodified, so that their defaults are compared, too: learning rates, their decay, momentum, weight
 // decay, and when labels are updated. The script gets the pictures, the sources before the first step, and the random

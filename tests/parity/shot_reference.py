@@ -2,7 +2,7 @@
 
     /usr/bin/python3 tests/parity/shot_reference.py DUMP.safetensors
 
-Computes the equations of docs/method.md (SHOT).
+Computes the equations of docs/baselines.md (SHOT).
 
 The dump has the pictures, the sources before the first step, and the rows and dropout masks of each step. Everything
 else is recomputed: outputs for the target set, labels, losses, rates, steps, BatchNorm statistics, and the mean of the

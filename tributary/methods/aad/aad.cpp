@@ -1,5 +1,5 @@
-// AaD (Yang et al., NeurIPS 2022; docs/method.md, AaD): each source by itself, drawn to its neighbours' predictions and
-// pushed away from the rest of the batch.
+// AaD (Yang et al., NeurIPS 2022; docs/baselines.md, AaD): each source by itself, drawn to its neighbours' predictions
+// and pushed away from the rest of the batch.
 //
 // The successor of NRC, with its banks and its search, but without weights of neighbours and without neighbours of
 // neighbours. Nothing is frozen. The adapted sources' probabilities are averaged.

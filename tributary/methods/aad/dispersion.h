@@ -1,4 +1,4 @@
-// Attracting and dispersing (Yang et al., NeurIPS 2022; docs/method.md, AaD): neighbours are predicted alike, all
+// Attracting and dispersing (Yang et al., NeurIPS 2022; docs/baselines.md, AaD): neighbours are predicted alike, all
 // others differently.
 //
 // The attraction pulls a prediction towards those of the nearest features. Alone, it would be content with one class

@@ -1,4 +1,4 @@
-// BAIT (Yang et al. 2020, "casting a BAIT"; docs/method.md, BAIT): adapts each source separately, with a second
+// BAIT (Yang et al. 2020, "casting a BAIT"; docs/baselines.md, BAIT): adapts each source separately, with a second
 // classifier as a probe.
 //
 // A frozen classifier cannot see which features lie on its wrong side. The bait, a copy of it, is moved away from it on

@@ -1,4 +1,4 @@
-// Casting a bait (Yang et al. 2020; docs/method.md, BAIT): two classifiers that find doubtful pictures.
+// Casting a bait (Yang et al. 2020; docs/baselines.md, BAIT): two classifiers that find doubtful pictures.
 //
 // The anchor is the source's classifier and is frozen. The bait starts as its copy. In the cast step the bait moves
 // away from the anchor on pictures that the anchor is unsure of, and stays with it on the others, so that doubtful

@@ -1,4 +1,4 @@
-// Pseudo-labels from confident anchors (CAiDA, Dong et al., NeurIPS 2021; docs/method.md, CAiDA).
+// Pseudo-labels from confident anchors (CAiDA, Dong et al., NeurIPS 2021; docs/baselines.md, CAiDA).
 //
 // About half of the target set is confident: pictures with a certain prediction of the mixture, or with one centroid
 // much nearer than the others. Before labelling, every picture moves towards a confident picture nearby, because

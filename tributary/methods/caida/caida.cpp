@@ -1,4 +1,4 @@
-// CAiDA (Dong et al., NeurIPS 2021; docs/method.md, CAiDA): adapts all sources jointly, with pseudo-labels from
+// CAiDA (Dong et al., NeurIPS 2021; docs/baselines.md, CAiDA): adapts all sources jointly, with pseudo-labels from
 // confident anchors.
 //
 // The logits of the sources are mixed with one weight per source, a softmax over the sources. Before each round the

@@ -1,4 +1,4 @@
-// CoWA-JMDS (Lee et al., ICML 2022; docs/method.md, CoWA-JMDS): each source by itself, with a weight for every
+// CoWA-JMDS (Lee et al., ICML 2022; docs/baselines.md, CoWA-JMDS): each source by itself, with a weight for every
 // pseudo-label.
 //
 // Before every epoch a Gaussian mixture over the features labels the target set and says how far each label can be

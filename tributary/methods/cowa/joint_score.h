@@ -1,5 +1,5 @@
-// The joint model-data structure score (Lee et al., ICML 2022; docs/method.md, CoWA-JMDS): how far a pseudo-label can
-// be trusted.
+// The joint model-data structure score (Lee et al., ICML 2022; docs/baselines.md, CoWA-JMDS): how far a pseudo-label
+// can be trusted.
 //
 // Two witnesses have to agree. The data says how clearly a picture belongs to one cluster (LPG, the log-probability
 // gap). The model says how much it believes in the class of that cluster (MPPL, its probability of the pseudo-label).

@@ -1,5 +1,5 @@
 // A Gaussian mixture over the features of the target set, one component per class (Lee et al., ICML 2022;
-// docs/method.md, CoWA-JMDS).
+// docs/baselines.md, CoWA-JMDS).
 //
 // The model's probabilities start the mixture, one round of expectation and maximisation lets the features correct it.
 // Everything is computed in float64: a class with fewer pictures than dimensions has directions whose variance is

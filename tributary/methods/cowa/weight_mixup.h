@@ -1,4 +1,4 @@
-// Weight mixup (Lee et al., ICML 2022; docs/method.md, CoWA-JMDS): pictures, labels and confidences are mixed alike.
+// Weight mixup (Lee et al., ICML 2022; docs/baselines.md, CoWA-JMDS): pictures, labels and confidences are mixed alike.
 //
 // The weight of a mixed picture is the mixture of both weights. This is not the sum of two weighted losses, in which
 // each label would carry its own weight.

@@ -1,4 +1,4 @@
-// DECISION (Ahmed et al., CVPR 2021; docs/method.md, DECISION): adapts all sources jointly, in proportion to their
+// DECISION (Ahmed et al., CVPR 2021; docs/baselines.md, DECISION): adapts all sources jointly, in proportion to their
 // weights.
 //
 // The logits of the sources are mixed with one weight per source, sigma(w_j) normalised to sum one. Information

@@ -1,4 +1,4 @@
-// Pseudo-labels from the fused centroids of several sources (Ahmed et al., CVPR 2021; docs/method.md, DECISION).
+// Pseudo-labels from the fused centroids of several sources (Ahmed et al., CVPR 2021; docs/baselines.md, DECISION).
 //
 // Each source clusters the target set in its own feature space. Features and centroids of all sources are then fused
 // with the source weights, and each picture takes the label of the nearest centroid, so that labels follow the weights.

@@ -1,4 +1,4 @@
-// Joint adaptation of all sources and their weights: shared by DECISION and CAiDA (docs/method.md, DECISION and CAiDA).
+// Joint adaptation of all sources and their weights, shared by DECISION and CAiDA (docs/baselines.md).
 //
 // One learner trains all sources. A step mixes their logits with the weights, and one optimiser minimises the loss of
 // the mixture over every backbone, every bottleneck and the weights; classifiers are frozen. The methods differ in the

@@ -1,8 +1,8 @@
 // Several sources as one network: weights on the simplex, fusion, and the losses of the mixture.
 //
 // DECISION (Ahmed et al., CVPR 2021) and CAiDA (Dong et al., NeurIPS 2021) train one weight per source together with
-// the sources (docs/method.md). The weights are the same for every picture. The loss depends on the mixture alone, so
-// the gradient of a source is proportional to its weight.
+// the sources (docs/baselines.md). The weights are the same for every picture. The loss depends on the mixture alone,
+// so the gradient of a source is proportional to its weight.
 #pragma once
 
 #include <vector>

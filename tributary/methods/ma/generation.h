@@ -1,4 +1,4 @@
-// The losses of the generator, the discriminator and the predictor (Li et al., CVPR 2020; docs/method.md, MA).
+// The losses of the generator, the discriminator and the predictor (Li et al., CVPR 2020; docs/baselines.md, MA).
 //
 // Labelled source samples are not available, so a generator makes labelled samples in the style of the target: the
 // discriminator judges their style, the predictor their class. A penalty keeps the predictor near the source's weights.

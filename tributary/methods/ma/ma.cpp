@@ -1,10 +1,10 @@
-// MA, also called 3C-GAN (Li et al., CVPR 2020; docs/method.md, MA): each source learns separately from generated
+// MA, also called 3C-GAN (Li et al., CVPR 2020; docs/baselines.md, MA): each source learns separately from generated
 // samples.
 //
 // A generator makes target-style samples of every class. A discriminator judges the style and the source itself the
 // class. The source learns from these samples, stays near its initial weights, and moves its decision boundaries to
 // where the target has no samples. The probabilities of the adapted sources are averaged. The authors released no code;
-// docs/method.md says which choices are ours.
+// docs/baselines.md says which choices are ours.
 #include <algorithm>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// The generator and the discriminator of MA (docs/method.md, MA), for pictures of 32 x 32 and for features.
+// The generator and the discriminator of MA (docs/baselines.md, MA), for pictures of 32 x 32 and for features.
 //
 // Both are discarded after the adaptation, so their tensors have names for checkpoints but are not part of model files.
 #pragma once

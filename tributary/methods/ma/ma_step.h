@@ -1,4 +1,4 @@
-// One step of MA (Li et al., CVPR 2020; docs/method.md, MA): discriminator, generator, predictor.
+// One step of MA (Li et al., CVPR 2020; docs/baselines.md, MA): discriminator, generator, predictor.
 //
 // Samples are pictures of 32 x 32, or backbone features if the pictures are larger: the paper does not say how it
 // generates pictures of 224 x 224. In feature space, generated samples train bottleneck and classifier only, and the

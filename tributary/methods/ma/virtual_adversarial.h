@@ -1,5 +1,5 @@
 // Virtual adversarial training (Miyato et al., 2018): makes predictions robust to the small perturbation that changes
-// them most (docs/method.md, MA).
+// them most (docs/baselines.md, MA).
 //
 // Together with entropy minimisation it is the clustering loss of MA (Li et al., CVPR 2020): decision boundaries move
 // to where there are no samples.

@@ -1,4 +1,4 @@
-// The passes that fill the banks of NRC and AaD (docs/method.md).
+// The passes that fill the banks of NRC and AaD (docs/baselines.md).
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// NRC (Yang et al., NeurIPS 2021; docs/method.md, NRC): adapts each source separately by pulling predictions towards
+// NRC (Yang et al., NeurIPS 2021; docs/baselines.md, NRC): adapts each source separately by pulling predictions towards
 // those of neighbours.
 //
 // There are no pseudo-labels. Every step looks up the neighbours of its pictures in a bank of the whole target set and

@@ -62,7 +62,7 @@ Neighbourhood find_neighbourhood(const Tensor& bank, const Tensor& rows, const N
   found.near_weight = reciprocal.to(torch::kFloat32).clamp_min(kWeakAffinity) * near_counts;
 
   // Do not make this a view of the weights above: filling it would overwrite them with 0.1, a bug of a released script
-  // (docs/method.md, NRC).
+  // (docs/baselines.md, NRC).
   const Tensor allowed = self == SelfTerm::kOwnLoss ? is_self.logical_not() : at::ones_like(is_self);
   found.expanded_weight =
       allowed.logical_and(near_counts.unsqueeze(1)).logical_and(expanded_counts).to(torch::kFloat32) * kWeakAffinity;

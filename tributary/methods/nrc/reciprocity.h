@@ -1,5 +1,5 @@
-// Neighbourhood reciprocity (Yang et al., NeurIPS 2021; docs/method.md, NRC): neighbours in feature space should have
-// similar predictions.
+// Neighbourhood reciprocity (Yang et al., NeurIPS 2021; docs/baselines.md, NRC): neighbours in feature space should
+// have similar predictions.
 //
 // A shifted domain still forms clusters in feature space, so the neighbours of a picture mostly share its class.
 // Reciprocal neighbours have weight 1, others 0.1, and neighbours of neighbours also 0.1. Two banks hold the features

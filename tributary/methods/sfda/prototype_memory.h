@@ -1,4 +1,4 @@
-// A memory of confident target pictures that labels the others (Kim et al. 2020; docs/method.md, SFDA).
+// A memory of confident target pictures that labels the others (Kim et al. 2020; docs/baselines.md, SFDA).
 //
 // A source model is mostly right about the target pictures it is most certain of. Their features serve as prototypes,
 // several per class, and a picture takes the label of the class whose prototypes are most similar. The label counts
@@ -15,7 +15,7 @@ Tensor normalised_entropy(const Tensor& probabilities);
 
 // The prototype of a class that is never predicted: the picture with the largest probability of it. In the released
 // code it is the picture whose index is the class of rank k in the first picture's probabilities, which is a bug
-// (docs/method.md, SFDA).
+// (docs/baselines.md, SFDA).
 enum class AbsentClass { kMostProbable, kReleased };
 
 struct PrototypeChoice {

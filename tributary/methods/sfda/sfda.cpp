@@ -1,5 +1,5 @@
-// SFDA (Kim et al. 2020, "Domain adaptation without source data"; docs/method.md, SFDA): adapts each source separately,
-// first with the labels of the source model and then with those of its most certain samples.
+// SFDA (Kim et al. 2020, "Domain adaptation without source data"; docs/baselines.md, SFDA): adapts each source
+// separately, first with the labels of the source model and then with those of its most certain samples.
 //
 // Two heads share the adapted features. One keeps predicting the labels of the initial source model. The other learns
 // labels from a memory of certain target pictures, rebuilt every hundred steps, if they are reliable

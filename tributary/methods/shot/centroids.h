@@ -1,4 +1,4 @@
-// Pseudo-labels from class centroids in feature space (docs/method.md, SHOT; also in DECISION and CAiDA).
+// Pseudo-labels from class centroids in feature space (docs/baselines.md, SHOT; also in DECISION and CAiDA).
 //
 // On a new domain a network mislabels pictures it is unsure of, but its features still form clusters. Centroids
 // weighted by the predictions find the clusters, and the nearest centroid is a better label than the prediction.

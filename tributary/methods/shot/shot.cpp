@@ -1,4 +1,4 @@
-// SHOT (Liang et al., ICML 2020; docs/method.md, SHOT): adapts each source separately, with a frozen classifier.
+// SHOT (Liang et al., ICML 2020; docs/baselines.md, SHOT): adapts each source separately, with a frozen classifier.
 //
 // Features move until the frozen classifier is certain about every picture and diverse over all of them. Pseudo-labels
 // from class centroids keep features from moving to the wrong class. The probabilities of the adapted sources are

@@ -1,4 +1,4 @@
-// The source ensemble (docs/method.md, Source ensemble): the combined prediction of the unadapted sources.
+// The source ensemble (docs/baselines.md, Source ensemble): the combined prediction of the unadapted sources.
 #include "tributary/device/device.h"
 #include "tributary/methods/baselines.h"
 
