@@ -31,13 +31,13 @@ std::unique_ptr<Method> quick_method(const std::string& name) {
     if (name == "tributary") {
       apply_variant(options, Variant::kTributary);
       options.leave_dominated = false;
-      options.rate_backbone = options.rate_bottleneck = 3e-4;  // amplifies rounding less
       options.per_class = options.sample_weights = true;
       options.label_balance = 0.5;
       options.score_memory = 0.3;
       options.model_average = 0.4;
       options.cross_labels = true;
     }
+    options.rate_backbone = options.rate_bottleneck = 3e-4;  // amplifies rounding less
     options.rounds = 2;
     options.inner_epochs = 1;
     options.batch = 8;

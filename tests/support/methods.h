@@ -9,12 +9,19 @@
 
 namespace tributary::test {
 
-// Records the events of a method.
+// Records the events of a method; of divided rows, all ranks' probabilities and scores.
 struct Recorder : Observer {
   std::vector<RoundEvent> rounds;
   int64_t steps = 0;
   void on_step(const StepEvent&) override { ++steps; }
-  void on_round(const RoundEvent& event) override { rounds.push_back(event); }
+  void on_round(const RoundEvent& event) override {
+    rounds.push_back(event);
+    RoundEvent& last = rounds.back();
+    last.probabilities = event.rows.gather(event.probabilities);
+    if (event.score.defined()) last.score = event.rows.gather(event.score);
+    if (event.logits.defined()) last.logits = event.rows.gather(event.logits, 1);
+    last.rows = {};
+  }
 };
 
 // The probabilities that round `round` reported.

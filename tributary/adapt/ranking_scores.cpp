@@ -16,12 +16,12 @@ Tensor exact(const Tensor& values) {
 
 }  // namespace
 
-double agreement_with_mean(const Tensor& probabilities, const Tensor& mean) {
-  return agreement(probabilities.argmax(-1), mean.argmax(-1));
+double agreement_with_mean(const Tensor& probabilities, const Tensor& mean, const RowBlock& rows) {
+  return agreement(probabilities.argmax(-1), mean.argmax(-1), rows);
 }
 
-double mutual_information(const Tensor& probabilities) {
-  return -information_loss(exact(probabilities), 0, 0).item<double>();
+double mutual_information(const Tensor& probabilities, const RowBlock& rows) {
+  return -information_loss(exact(probabilities), 0, 0, rows).item<double>();
 }
 
 double neighbourhood_density(const Tensor& probabilities, const NeighbourhoodOptions& options) {
@@ -46,9 +46,13 @@ Tensor neighbourhood_sample(int64_t pictures, int64_t most) {
   return torch::tensor(chosen, torch::kInt64);
 }
 
-double class_correlation(const Tensor& probabilities) {
+double class_correlation(const Tensor& probabilities, const RowBlock& rows) {
   constexpr int64_t kBlock = 1024;
   const Tensor p = exact(probabilities);
+  if (rows.divided()) {
+    const double squares = rows.sum(p.t().matmul(p)).square().sum().item<double>();
+    return rows.sum(p.square().sum()).item<double>() / std::sqrt(static_cast<double>(p.size(1)) * squares);
+  }
   const Tensor smaller = p.size(1) <= p.size(0) ? p : p.t();  // P^T P and P P^T have one norm
   double squares = 0;
   for (int64_t begin = 0; begin < smaller.size(1); begin += kBlock) {
@@ -58,15 +62,17 @@ double class_correlation(const Tensor& probabilities) {
   return p.square().sum().item<double>() / std::sqrt(static_cast<double>(p.size(1)) * squares);
 }
 
-double mano_score(const Tensor& logits, ManoNorm norm) {
+double mano_score(const Tensor& logits, ManoNorm norm, const RowBlock& rows) {
   const Tensor z = exact(logits);
   const Tensor v = 1 + z + z.square() / 2;
   const Tensor q = norm == ManoNorm::kSoftmax ? z.softmax(-1) : v / v.sum(-1, true);
-  return std::pow(q.pow(4).mean().item<double>(), 0.25);
+  const Tensor mean = rows.divided() ? rows.mean(q.pow(4)).mean() : q.pow(4).mean();
+  return std::pow(mean.item<double>(), 0.25);
 }
 
-double mano_uncertainty(const Tensor& logits) {
-  return -exact(logits).log_softmax(-1).mean().item<double>();
+double mano_uncertainty(const Tensor& logits, const RowBlock& rows) {
+  const Tensor logs = exact(logits).log_softmax(-1);
+  return -(rows.divided() ? rows.mean(logs).mean() : logs.mean()).item<double>();
 }
 
 ManoNorm mano_norm(double uncertainty) {

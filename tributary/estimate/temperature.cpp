@@ -36,7 +36,7 @@ double fit_temperature(const Tensor& logits, const Tensor& label) {
   return 1 / inverse;
 }
 
-double temperature_for_confidence(const Tensor& probabilities, double confidence) {
+double temperature_for_confidence(const Tensor& probabilities, double confidence, const RowBlock& rows) {
   const torch::NoGradGuard no_grad;
   constexpr double kLeast = 0.05, kMost = 50;
   // The largest of tempered() probabilities is 1 / sum_k (p_k / max p)^(1 / T).
@@ -44,7 +44,7 @@ double temperature_for_confidence(const Tensor& probabilities, double confidence
   const Tensor below_top = logs - std::get<0>(logs.max(1, /*keepdim=*/true));
   const double logarithm = bisect(std::log(kLeast), std::log(kMost), [&](double at) {
     const Tensor largest = (below_top / std::exp(at)).exp_().sum(1).reciprocal();
-    return largest.to(torch::kFloat64).mean().item<double>() > confidence;
+    return rows.mean(largest.to(torch::kFloat64)).item<double>() > confidence;
   });
   return std::exp(logarithm);
 }

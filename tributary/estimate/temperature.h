@@ -1,7 +1,7 @@
 // Temperatures that calibrate confidence: of a source with its labels, of a mixture with an estimated accuracy.
 #pragma once
 
-#include "tributary/base/tensor.h"
+#include "tributary/comm/row_block.h"
 
 namespace tributary {
 
@@ -10,7 +10,8 @@ namespace tributary {
 double fit_temperature(const Tensor& logits, const Tensor& label);
 
 // The temperature at which the mean of max_k of tempered() probabilities (model/mixture.h) is `confidence`, for
-// probabilities [n, K]. Searched in [0.05, 50]: it is the nearer end where none in that range fits.
-double temperature_for_confidence(const Tensor& probabilities, double confidence);
+// probabilities [n, K], of which ranks may keep their own rows. Searched in [0.05, 50]: it is the nearer end where none
+// in that range fits.
+double temperature_for_confidence(const Tensor& probabilities, double confidence, const RowBlock& rows = {});
 
 }  // namespace tributary

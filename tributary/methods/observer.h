@@ -4,11 +4,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "tributary/adapt/selection.h"
+#include "tributary/comm/row_block.h"
 #include "tributary/model/ensemble.h"
 
 namespace tributary {
@@ -36,6 +38,8 @@ struct PhaseSeconds {
   double waiting = 0;     // part of the first two: waiting for pictures to be read
 };
 
+struct RoundFigures;
+
 // The state after a round; round 0 is the state before any training.
 struct RoundEvent {
   int64_t round = 0, rounds = 0;
@@ -44,6 +48,7 @@ struct RoundEvent {
   PhaseSeconds phases;                               // of these
   int64_t pictures = 0;                              // passed through sources in training
   Ensemble* ensemble = nullptr;                      // the current models, mixture included
+  RowBlock rows;                                     // which of the n rows the tensors below have
   std::vector<Tensor> features;                      // [n, d_j] of the target set, per source (adapt/feature_rows.h)
   Tensor logits;                                     // [m, n, K], of all members of the ensemble
   Tensor probabilities;                              // [n, K], the mixture of the sources
@@ -51,11 +56,12 @@ struct RoundEvent {
   // Selective self-training alone.
   const Selection* trained = nullptr;  // what this round trained on; null in round 0
   MeanLosses losses;
-  bool alignment = true;          // whether the method aligns unconfident samples at all
-  int64_t initial_confident = 0;  // N_0
-  Tensor score;                   // [n, K], denoised
-  double largest_share = 0;       // of a pseudo-class of the unadapted sources; 0 if it was not measured
-  std::string finished;           // why the method trains no further round; empty if it does
+  bool alignment = true;                        // whether the method aligns unconfident samples at all
+  int64_t initial_confident = 0;                // N_0
+  Tensor score;                                 // [n, K], denoised
+  std::shared_ptr<const RoundFigures> figures;  // methods/round_figures.h; null if they are still to be computed
+  double largest_share = 0;                     // of a pseudo-class of the unadapted sources; 0 if it was not measured
+  std::string finished;                         // why the method trains no further round; empty if it does
 };
 
 class Observer {

@@ -56,9 +56,9 @@ Tensor Ensemble::stacked(const std::vector<Tensor>& logits) const {
   return complete_logits(at::stack(logits), joined_known(known_of(sources), classes().size()));
 }
 
-Tensor Ensemble::with_fixed(std::vector<Tensor> logits) const {
+Tensor Ensemble::with_fixed(std::vector<Tensor> logits, const RowBlock& rows) const {
   const bool without = static_cast<int64_t>(logits.size()) < size();
-  for (const FixedSource& source : fixed) logits.push_back(source.logits);
+  for (const FixedSource& source : fixed) logits.push_back(rows.own(source.logits));
   return complete_logits(at::stack(logits), without ? without_student(known()) : known());
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "tributary/comm/row_block.h"
 #include "tributary/io/score_file.h"
 #include "tributary/model/mixture.h"
 #include "tributary/model/source_model.h"
@@ -40,8 +41,9 @@ struct Ensemble {
   Tensor known() const;
   // The logits of all sources [m, n, K] from those of each [n, K], completed where a source does not know a class.
   Tensor stacked(const std::vector<Tensor>& logits) const;
-  // The same of all members, from the logits of the sources, or of the sources but the student.
-  Tensor with_fixed(std::vector<Tensor> logits) const;
+  // The same of all members, from the logits of the sources, or of the sources but the student; divided ones of the own
+  // rows.
+  Tensor with_fixed(std::vector<Tensor> logits, const RowBlock& rows = {}) const;
   // Rows of members without that of the student, which is no witness of its teachers: dimension 0 has one per member.
   Tensor without_student(const Tensor& rows) const;
   // The mixture of the sources alone with the weights that they have in one of all members.

@@ -67,13 +67,6 @@ Tensor read_tensor(const SafetensorsFile& file, const std::string& name, torch::
   return value.to(as);
 }
 
-Tensor sample_of(int64_t pictures, int64_t count) {
-  std::vector<int64_t> chosen = Random(0, Purpose::kSplit, {static_cast<uint64_t>(pictures)}).permutation(pictures);
-  chosen.resize(static_cast<size_t>(std::min(count, pictures)));
-  std::sort(chosen.begin(), chosen.end());
-  return torch::tensor(chosen, torch::kInt64);
-}
-
 // The files of all rounds, in order.
 std::vector<std::string> round_files(const std::string& run) {
   std::vector<std::string> files;
@@ -135,22 +128,24 @@ RoundHistory read_round(const std::string& path) {
 void HistoryObserver::on_round(const RoundEvent& event) {
   const torch::NoGradGuard no_grad;
   if (event.round == 0 || !fs::exists(folder_.file("history/run.json"))) begin(*event.ensemble);
-  const int64_t n = event.probabilities.size(0);
-  const bool denoised = event.score.defined();
-  const auto [confidence, label] = (denoised ? event.score : event.probabilities).max(-1);
+  const RoundFigures figures = figures_of(event);
+  const bool denoised = figures.pseudo_label.defined();
   Collected round;
-  round.add_classes("label", event.probabilities.argmax(-1));
-  if (denoised) round.add_classes("pseudo_label", label);
-  round.add("confidence", confidence, torch::kFloat32, DType::F32);
+  round.add_classes("label", figures.label);
+  if (denoised) round.add_classes("pseudo_label", figures.pseudo_label);
+  round.add("confidence", denoised ? figures.pseudo_confidence : figures.confidence, torch::kFloat32, DType::F32);
   if (event.trained)
-    round.add("confident", torch::zeros({n}, torch::kUInt8).index_fill_(0, event.trained->confident.cpu(), 1),
+    round.add("confident",
+              torch::zeros({figures.pictures}, torch::kUInt8).index_fill_(0, event.trained->confident.cpu(), 1),
               torch::kUInt8, DType::U8);
-  round.add_classes("source_label", own_logits(event.logits, event.ensemble->known()).argmax(-1));
+  round.add_classes("source_label", figures.source_label);
 
-  const Tensor sample = sample_of(n, event.round == event.rounds ? options_.last_sample : options_.sample);
-  std::vector<Tensor> sampled;
-  for (const Tensor& features : event.features)
-    sampled.push_back(chosen_rows_as_float(features, sample, event.probabilities.device()));
+  Tensor sample = figures.sample.picture;
+  std::vector<Tensor> sampled = figures.sample.features;
+  if (!sample.defined()) {
+    sample = sampled_pictures(figures.pictures, options_.pictures_of(event));
+    sampled = sampled_features(event, sample);
+  }
   const auto random = [&](uint64_t which) { return Random(0, Purpose::kSplit, {which}); };
   round.add("sample", sample, torch::kInt32, DType::I32);
   round.add_features("features", principal_scores(at::cat(sampled, 1), options_.width, random(0)));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tributary/artefacts/run_folder.h"
-#include "tributary/methods/observer.h"
+#include "tributary/methods/round_figures.h"
 
 namespace tributary {
 
@@ -40,8 +40,12 @@ struct HistoryOptions {
   int64_t last_sample = 50000;  // the same for the last round
   int64_t width = 50;           // principal components of the joint features
   int64_t source_width = 16;    // principal components per source
+
+  // The pictures whose features are stored after a round.
+  int64_t pictures_of(const RoundEvent& event) const { return event.round == event.rounds ? last_sample : sample; }
 };
 
+// Takes the sample of RoundEvent::figures if there is one.
 class HistoryObserver : public Observer {
  public:
   HistoryObserver(const RunFolder& folder, HistoryOptions options) : folder_(folder), options_(options) {}

@@ -75,7 +75,7 @@ std::string indispensable(const Ensemble& sources) {
 // while observers handle a round, all of them see that round again after the resume.
 class AdaptationRun::ObserverState : public Observer {
  public:
-  explicit ObserverState(const Observers& observers) : observers_(observers) {}
+  explicit ObserverState(const Observer& observers) : observers_(observers) {}
   void on_round(const RoundEvent&) override {
     state_ = nlohmann::json::object();
     observers_.save(state_);
@@ -98,7 +98,7 @@ class AdaptationRun::ObserverState : public Observer {
 
  private:
   static constexpr const char* kTensors = "observer.";
-  const Observers& observers_;
+  const Observer& observers_;
   nlohmann::json state_;
   NamedTensors tensors_;
 };
@@ -264,39 +264,62 @@ void AdaptationRun::leave_sources_out(const Ensemble& sources) {
   left_out_ = at::stack(labels);
 }
 
-std::pair<Tensor, Tensor> AdaptationRun::outputs_of(const RunFolder& folder, const KeptRound& kept,
-                                                    const RunRecord& record) const {
-  if (kept.is_last()) return {record.last().logits, record.last().probabilities};
+ResultRows AdaptationRun::outputs_of(const RunFolder& folder, const KeptRound& kept, const SharedRounds& rounds,
+                                     Ensemble& ensemble) const {
+  const auto& [rows, logits, probabilities] = rounds.last();
+  if (rows.divided()) return shared_outputs(rounds, ensemble, kept.is_last());
+  if (kept.is_last()) return {ensemble, logits, probabilities, rows};
   // An earlier round: read from its file, because the ensemble may be shared with ranks that wait for no evaluation.
   ImportOptions trusting;
   trusting.trust = true;
   Ensemble saved = load_ensemble(folder.file("model.safetensors"), trusting);
   saved.to(options_.device);
   if (saved.mixture.weights.defined()) saved.mixture.weights = saved.mixture.weights.to(options_.device);
+  saved.fixed = ensemble.fixed;
+  const auto [of_members, mixed] = predicted_by(saved, {});
+  return {ensemble, of_members, mixed, rows};
+}
+
+ResultRows AdaptationRun::shared_outputs(const SharedRounds& rounds, Ensemble& ensemble, bool is_last) const {
+  const auto& [rows, logits, probabilities] = rounds.last();
+  if (session_.agreed(is_last)) return {ensemble, logits, probabilities, rows};
+  share_models(ensemble, *rows.comm());
+  const auto [of_members, mixed] = predicted_by(ensemble, rows);
+  return {ensemble, of_members, mixed, rows};
+}
+
+std::pair<Tensor, Tensor> AdaptationRun::predicted_by(Ensemble& ensemble, const RowBlock& rows) const {
   const DeviceImages images(data_.target, options_.device);
-  saved.fixed = record.last().ensemble->fixed;
-  if (saved.fixed.empty()) {
-    const Tensor logits = evaluate_logits(saved, images);
-    return {logits, combine(logits, saved.mixture)};
+  if (ensemble.fixed.empty()) {
+    const Tensor logits = evaluate_logits(ensemble, images, rows);
+    return {logits, combine(logits, ensemble.mixture)};
   }
   std::vector<Tensor> own;
-  for (const Outputs& outputs : evaluate(saved.sources, images)) own.push_back(outputs.logits);
-  return {saved.with_fixed(own), combine(saved.stacked(own), saved.mixture)};
+  for (const Outputs& outputs : evaluate(ensemble.sources, images, /*mixed_precision=*/false, nullptr, rows))
+    own.push_back(outputs.logits);
+  return {ensemble.with_fixed(own, rows), combine(ensemble.stacked(own), ensemble.mixture)};
 }
 
 std::string AdaptationRun::save_unadapted(const RunFolder& folder, const RunRecord& record,
-                                          const ResultEstimate& estimate) const {
+                                          const ResultEstimate& estimate, const ResultRows& result) const {
   Ensemble unadapted = load_unadapted();
   unadapted.mixture = record.first_mixture();
   record.restore_first_statistics(unadapted);
-  if (estimate.before) {
-    unadapted.to(options_.device);
-    const Tensor logits = evaluate_logits(unadapted, DeviceImages(data_.target, options_.device));
-    unadapted.mixture.temperature =
-        temperature_for_confidence(combine(logits, unadapted.mixture), estimate.before->accuracy);
-  }
+  if (estimate.before)
+    unadapted.mixture.temperature = result.unadapted_temperature(
+        estimate.before->accuracy, [&](double accuracy) { return temperature_of(unadapted, accuracy, result.rows()); });
   save_ensemble(folder.file("unadapted.safetensors"), unadapted);
   return options_.folder + "/unadapted.safetensors";
+}
+
+double AdaptationRun::temperature_of(Ensemble& unadapted, double accuracy, const RowBlock& rows) const {
+  unadapted.to(options_.device);
+  if (rows.divided()) {
+    unadapted.shard(*rows.comm(), Sharding::By::kRows);
+    share_models(unadapted, *rows.comm());
+  }
+  const Tensor logits = evaluate_logits(unadapted, DeviceImages(data_.target, options_.device), rows);
+  return temperature_for_confidence(combine(logits, unadapted.mixture), accuracy, rows);
 }
 
 Ensemble AdaptationRun::load_unadapted(std::vector<std::string>* notices) const {
@@ -377,10 +400,23 @@ void AdaptationRun::follow(Ensemble ensemble) {
   ensemble.to(options_.device);
   session_.shard(ensemble, method->supported_sharding());
   std::optional<AccuracyObserver> accuracy;
-  std::vector<Observer*> listeners;
-  if (data_.test) listeners.push_back(&accuracy.emplace(*data_.test, options_.device));
-  Observers observers(listeners);
-  method->adapt(ensemble, data_.target, observers, session_.checkpointer(nullptr, options_.checkpoints));
+  RoundScores scores;
+  ConfidenceRecord confidence;
+  SharedRounds::Listeners listeners{{}, {&scores, &confidence}, {}};
+  if (data_.test) listeners.everywhere.push_back(&accuracy.emplace(*data_.test, options_.device));
+  SharedRounds rounds(listeners, /*first=*/false, history_options());
+  method->adapt(ensemble, data_.target, rounds, session_.checkpointer(nullptr, options_.checkpoints));
+  if (!rounds.last().rows.divided()) return;
+  const ResultRows result = shared_outputs(rounds, ensemble, /*is_last=*/true);
+  result.columns();
+  result.serve([&](double wanted) {
+    Ensemble unadapted = load_unadapted();
+    return temperature_of(unadapted, wanted, result.rows());
+  });
+}
+
+std::optional<HistoryOptions> AdaptationRun::history_options() const {
+  return options_.outputs.history ? std::optional(HistoryOptions()) : std::nullopt;
 }
 
 void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, const PassMemory& memory) {
@@ -393,18 +429,19 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, const PassMemo
   session_.shard(ensemble, method->supported_sharding());
 
   KeptRound kept(keep_rule(), options_.estimate.adapted_sources);
-  MetricsObserver metrics(folder, options_.device, &kept);
+  RoundScores scores;
+  MetricsObserver metrics(folder, options_.device, &kept, &scores);
   RunRecord record;
   LabelFreePick pick;
   ConfidenceRecord confidence;
   std::optional<AccuracyObserver> accuracy;
-  std::vector<Observer*> listeners;
-  if (data_.test) listeners.push_back(&accuracy.emplace(*data_.test, options_.device));
+  SharedRounds::Listeners listeners{{}, {&scores, &confidence}, {}};
+  if (data_.test) listeners.everywhere.push_back(&accuracy.emplace(*data_.test, options_.device));
   const std::unique_ptr<Observer> shown = listener_.make_observer(accuracy ? &*accuracy : nullptr);
-  if (shown) listeners.push_back(shown.get());
-  listeners.insert(listeners.end(), {&kept, &metrics, &record, &pick, &confidence});
-  RunOutputs outputs(folder, options_.outputs, accuracy ? &*accuracy : nullptr, listeners);
-  Observers observers(listeners);
+  if (shown) listeners.own.push_back(shown.get());
+  listeners.own.insert(listeners.own.end(), {&kept, &metrics, &record, &pick});
+  RunOutputs outputs(folder, options_.outputs, accuracy ? &*accuracy : nullptr, listeners.own);
+  SharedRounds observers(listeners, /*first=*/true, history_options());
   ObserverState state(observers);
   Observers all({&observers, &state});
 
@@ -421,7 +458,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, const PassMemo
                          round,
                          ensemble.members(),
                          ensemble.members() - (ensemble.has_student ? 1 : 0)};
-    metrics.require_fit(shape);
+    scores.require_fit(shape);
     record.require_fit(shape, ensemble);
     kept.require_fit(shape, ensemble);
     pick.require_fit(shape);
@@ -440,9 +477,9 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, const PassMemo
   result.first_label = kept.first_label();
   result.is_confident = confidence.is_confident();
   result.first_confidence = confidence.confidence();
-  Tensor logits;  // of all members
-  std::tie(logits, result.probabilities) = outputs_of(folder, kept, record);
-  result.logits = ensemble.without_student(logits);
+  const ResultRows rows = outputs_of(folder, kept, observers, ensemble);
+  result.rows = &rows;
+  result.columns = rows.columns();
   result.known = ensemble.without_student(ensemble.known());
   result.left_out = left_out_;
   result.collapse = kept.signs_of_collapse();
@@ -452,10 +489,8 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, const PassMemo
     ensemble.mixture.temperature = estimate.temperature;
     save_ensemble(folder.file("model.safetensors"), ensemble);
   }
-  PredictedLabels predictions = predicted_labels(estimate.probabilities, logits, ensemble.known());
-  predictions.check = estimate.check;
-  write_file_atomically(folder.file("predictions.csv"),
-                        predictions_text(data_.target, data_.skipped, ensemble, predictions, PredictionFormat::kCsv));
+  write_file_atomically(folder.file("predictions.csv"), predictions_text(data_.target, data_.skipped, ensemble,
+                                                                         estimate.predictions, PredictionFormat::kCsv));
   if (!data_.given.picture.empty()) save_given(folder.file("given_labels.csv"), ensemble.classes());
   nlohmann::json summary = summary_of(record);
   if (!kept.is_last()) record.replace_result(summary, kept.result());
@@ -473,12 +508,13 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, const PassMemo
     own.insert(own.begin() + (ensemble.size() - 1), nullptr);
   // A student that has not been trained is of no use.
   if (result.adapted && estimate.verdict.decision == Decision::kDoNotUse) {
-    const std::string unadapted = ensemble.has_student ? std::string() : save_unadapted(folder, record, estimate);
+    const std::string unadapted = ensemble.has_student ? std::string() : save_unadapted(folder, record, estimate, rows);
     if (!result.collapse.empty()) summary["collapse"]["signs"] = result.collapse;
     for (const char* key : {"verdict", "collapse"})
       if (!unadapted.empty() && summary.contains(key)) summary[key]["unadapted_model"] = unadapted;
   }
-  outputs.add_confidence(predictions.confidence);
+  rows.finish();
+  outputs.add_confidence(estimate.predictions.confidence);
   folder.add_summary(summary);
   ReportSubject subject{options_.folder, &data_.target};
   if (target_is_tested) {

@@ -23,6 +23,7 @@
 #include "tributary/run/run_listener.h"
 #include "tributary/run/run_outputs.h"
 #include "tributary/run/run_record.h"
+#include "tributary/run/shared_rounds.h"
 
 namespace tributary {
 
@@ -102,10 +103,21 @@ class AdaptationRun {
   // With EstimateKind::kFull: adapts without each source in turn, in folders of their own, and remembers the labels. A
   // finished one is not repeated.
   void leave_sources_out(const Ensemble& sources);
-  // The logits of the result on the target set, [m, n, K], and their mixture.
-  std::pair<Tensor, Tensor> outputs_of(const RunFolder& folder, const KeptRound& kept, const RunRecord& record) const;
+  // The outputs of the result on the target set. `ensemble` has the kept models, which must outlive them.
+  ResultRows outputs_of(const RunFolder& folder, const KeptRound& kept, const SharedRounds& rounds,
+                        Ensemble& ensemble) const;
+  // The same where rows are divided, on every rank. The first one says whether the last round is kept.
+  ResultRows shared_outputs(const SharedRounds& rounds, Ensemble& ensemble, bool is_last) const;
+  // The logits of all members on the target set, [m, n, K], and the mixture of the sources; own rows.
+  std::pair<Tensor, Tensor> predicted_by(Ensemble& ensemble, const RowBlock& rows) const;
   // Saves the mixture before any training, with a confidence that its own estimate calibrates.
-  std::string save_unadapted(const RunFolder& folder, const RunRecord& record, const ResultEstimate& estimate) const;
+  std::string save_unadapted(const RunFolder& folder, const RunRecord& record, const ResultEstimate& estimate,
+                             const ResultRows& result) const;
+  // The temperature at which the mean confidence of the unadapted mixture is `accuracy`. Where rows are divided, every
+  // rank calls it, and those of the first rank are the models.
+  double temperature_of(Ensemble& unadapted, double accuracy, const RowBlock& rows) const;
+  // Which features the history of the rounds stores, if there is one.
+  std::optional<HistoryOptions> history_options() const;
   int64_t resume(const RunFolder& folder, CheckpointFolder& checkpointer, Observers& observers,
                  const ObserverState& state, const Ensemble& ensemble) const;
   nlohmann::json summary_of(const RunRecord& record) const;

@@ -67,12 +67,11 @@ void KeptRound::on_round(const RoundEvent& event) {
   torch::NoGradGuard no_grad;
   const Ensemble& ensemble = *event.ensemble;
   const int64_t classes = event.probabilities.size(1), sources = ensemble.members() - (ensemble.has_student ? 1 : 0);
-  const Tensor label = event.probabilities.argmax(-1).cpu();
-  // Trust in a student is trust in what all the others taught it.
-  const LabelFreeScores scores =
-      label_free_scores(event.probabilities, ensemble.without_student(event.weights), sources);
+  const RoundFigures figures = figures_of(event);
+  const Tensor& label = figures.label;
+  const LabelFreeScores& scores = figures.scores;
   if (event.round == 0) {
-    witnesses_ = WitnessRule(ensemble.without_student(event.logits), ensemble.without_student(ensemble.known()));
+    witnesses_ = WitnessRule(figures.witness, figures.others, classes);
     first_label_ = label;
     first_scores_ = scores;
   }
@@ -98,21 +97,20 @@ void KeptRound::on_round(const RoundEvent& event) {
       {"histogram_distance", histogram_distance(first_label_, label, classes)},
       {"estimated_accuracy", adapted_sources_ ? nlohmann::json() : estimated_accuracy(witnesses_, label, classes)},
       {"rejected", !reasons.empty()}};
-  count_settled(event);
+  count_settled(event, figures.pseudo_label.defined() ? figures.pseudo_label : figures.label);
   if (rule_ == KeepRule::kLabelFree && reasons.empty()) {
     candidate_.round = event.round;
     candidate_.models = copies_on_host(event.ensemble->state());
     candidate_.mixture = event.ensemble->mixture;
     candidate_.mixture.weights = on_host(event.ensemble->mixture.weights);
     candidate_.weights = on_host(event.weights);
-    candidate_.predictions = predicted_labels(event.probabilities, event.logits, event.ensemble->known());
+    candidate_.predictions = {figures.label, figures.confidence, figures.source_label};
     candidate_.scores = scores;
   }
   reasons_.push_back(std::move(reasons));
 }
 
-void KeptRound::count_settled(const RoundEvent& event) {
-  const Tensor label = (event.score.defined() ? event.score : event.probabilities).argmax(-1).cpu();
+void KeptRound::count_settled(const RoundEvent& event, const Tensor& label) {
   const bool covers = event.trained && event.trained->confident.size(0) == label.size(0);
   const bool same = previous_label_.defined() && torch::equal(previous_label_, label);
   settled_ = covers && same ? settled_ + 1 : 0;

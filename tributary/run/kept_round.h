@@ -10,7 +10,7 @@
 #include "tributary/adapt/witness.h"
 #include "tributary/checkpoint/state_checks.h"
 #include "tributary/methods/keep_rule.h"
-#include "tributary/methods/observer.h"
+#include "tributary/methods/round_figures.h"
 #include "tributary/run/predictions.h"
 
 namespace tributary {
@@ -68,7 +68,7 @@ class KeptRound : public Observer {
   std::vector<int64_t> rejected() const;
   std::string reason() const;
   std::string stop_reason() const;
-  void count_settled(const RoundEvent& event);
+  void count_settled(const RoundEvent& event, const Tensor& label);
 
   KeepRule rule_;
   bool adapted_sources_;

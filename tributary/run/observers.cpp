@@ -7,11 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "tributary/adapt/information.h"
 #include "tributary/artefacts/round_scalars.h"
 #include "tributary/base/text.h"
 #include "tributary/device/device.h"
-#include "tributary/eval/metrics.h"
+#include "tributary/methods/round_figures.h"
 #include "tributary/terminal/sparkline.h"
 #include "tributary/train/evaluate.h"
 
@@ -46,7 +45,7 @@ void ProgressObserver::on_step(const StepEvent& event) {
 void ProgressObserver::on_round(const RoundEvent& event) {
   const auto accuracy = accuracy_ ? std::optional<double>(accuracy_->last()) : std::nullopt;
   for (const std::string& line : table_.add(event, accuracy)) progress_.line(line);
-  facts_ = fmt::format("{} pictures", thousands(event.probabilities.size(0)));
+  facts_ = fmt::format("{} pictures", thousands(event.rows.total(event.probabilities.size(0))));
   if (!event.score.defined()) return;
   const int64_t confident = event.trained ? event.trained->confident.size(0) : event.initial_confident;
   confident_.push_back(static_cast<double>(confident));
@@ -62,11 +61,12 @@ void ProgressObserver::restore(const nlohmann::json& state) {
 }
 
 nlohmann::json round_metrics(const RoundEvent& event) {
+  const RoundFigures figures = figures_of(event);
   nlohmann::json object = {{"round", event.round},
                            {"rounds", event.rounds},
-                           {"pictures", event.probabilities.size(0)},
-                           {"entropy", entropy(event.probabilities).mean().item<double>()},
-                           {"marginal_entropy", entropy(event.probabilities.mean(0)).item<double>()},
+                           {"pictures", figures.pictures},
+                           {"entropy", figures.entropy},
+                           {"marginal_entropy", figures.marginal_entropy},
                            {"seconds", event.seconds},
                            {"evaluation_seconds", event.phases.evaluation},
                            {"weights_seconds", event.phases.weights},
@@ -79,7 +79,7 @@ nlohmann::json round_metrics(const RoundEvent& event) {
   for (const auto& [name, means] : event.means) object[name] = means;
   if (event.score.defined()) {
     object["initial_confident"] = event.initial_confident;
-    object["mean_confidence"] = std::get<0>(event.score.max(-1)).mean().item<double>();
+    object["mean_confidence"] = figures.pseudo_confidence.mean().item<double>();
   }
   if (event.largest_share > 0) object["largest_share"] = event.largest_share;
   if (event.round > 0) {
@@ -100,7 +100,8 @@ nlohmann::json round_metrics(const RoundEvent& event) {
 
 void MetricsObserver::on_round(const RoundEvent& event) {
   nlohmann::json metrics = round_metrics(event);
-  metrics["ranking_scores"] = scores_.of(event);
+  if (!shared_scores_) own_scores_.on_round(event);
+  metrics["ranking_scores"] = (shared_scores_ ? *shared_scores_ : own_scores_).last();
   if (kept_) metrics["witness"] = kept_->witness_metrics();
   if (const int64_t peak = peak_process_memory(device_); peak > 0) metrics["gpu_peak_bytes"] = peak;
   folder_.add_metrics(metrics);
@@ -111,7 +112,10 @@ AccuracyObserver::AccuracyObserver(const LabelledImages& test, torch::Device dev
 
 void AccuracyObserver::on_round(const RoundEvent& event) {
   torch::NoGradGuard no_grad;
-  rounds_.push_back(accuracy_of(combine(evaluate_logits(*event.ensemble, images_), event.ensemble->mixture), label_));
+  const RowBlock rows(event.ensemble->comm(), images_.size());
+  const Tensor predicted = combine(evaluate_logits(*event.ensemble, images_, rows), event.ensemble->mixture).argmax(-1);
+  const int64_t right = rows.sum((predicted == rows.own(label_)).sum().item<int64_t>());
+  rounds_.push_back(static_cast<double>(right) / static_cast<double>(images_.size()));
 }
 
 void AccuracyObserver::save(nlohmann::json& state) const {
@@ -140,8 +144,7 @@ void TensorBoardObserver::add_bound(const nlohmann::json& terms) {
 }
 
 void LabelFreePick::on_round(const RoundEvent& event) {
-  torch::NoGradGuard no_grad;
-  losses_.push_back(information_loss(event.probabilities).item<double>());
+  losses_.push_back(figures_of(event).information_loss);
 }
 
 void LabelFreePick::save(nlohmann::json& state) const {

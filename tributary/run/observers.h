@@ -45,21 +45,18 @@ nlohmann::json round_metrics(const RoundEvent& event);
 class MetricsObserver : public Observer {
  public:
   // On a GPU the metrics also hold the peak memory of this process. `kept`, if not null, must observe a round before
-  // this observer; its witness figures are logged.
-  explicit MetricsObserver(RunFolder& folder, torch::Device device = torch::kCPU, const KeptRound* kept = nullptr)
-      : folder_(folder), device_(device), kept_(kept) {}
+  // this observer; its witness figures are logged. So must `scores`, if not null: the ranking scores are then its own.
+  explicit MetricsObserver(RunFolder& folder, torch::Device device = torch::kCPU, const KeptRound* kept = nullptr,
+                           const RoundScores* scores = nullptr)
+      : folder_(folder), device_(device), kept_(kept), shared_scores_(scores) {}
   void on_round(const RoundEvent& event) override;
-  void save(nlohmann::json& state) const override { scores_.save(state); }
-  void restore(const nlohmann::json& state) override { scores_.restore(state); }
-  NamedTensors tensors() const override { return scores_.tensors(); }
-  void restore_tensors(const NamedTensors& tensors) override { scores_.restore_tensors(tensors); }
-  void require_fit(const RunShape& shape) const { scores_.require_fit(shape); }
 
  private:
   RunFolder& folder_;
   torch::Device device_;
   const KeptRound* kept_;
-  RoundScores scores_;
+  const RoundScores* shared_scores_;
+  RoundScores own_scores_;
 };
 
 // Records the accuracy on a labelled set, which the method never sees. The accuracy of the last round is the result.

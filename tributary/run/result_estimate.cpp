@@ -8,7 +8,6 @@
 #include "tributary/estimate/acceptance.h"
 #include "tributary/estimate/calibration_error.h"
 #include "tributary/estimate/confidence_threshold.h"
-#include "tributary/estimate/temperature.h"
 #include "tributary/model/mixture.h"
 
 namespace tributary {
@@ -77,10 +76,6 @@ int64_t rare_classes(const Tensor& label, int64_t classes) {
   return (counts.to(torch::kFloat64) * 10 * classes < label.size(0)).sum().item<int64_t>();
 }
 
-double mean_confidence(const Tensor& probabilities) {
-  return std::get<0>(probabilities.max(1)).to(torch::kFloat64).mean().item<double>();
-}
-
 }  // namespace
 
 void declare(OptionTable& table, EstimateOptions& options) {
@@ -101,7 +96,7 @@ void ConfidenceRecord::on_round(const RoundEvent& event) {
   torch::NoGradGuard no_grad;
   const Ensemble& ensemble = *event.ensemble;
   const Tensor logits = ensemble.without_student(event.logits);
-  confidence_ = plain_confidence(logits);
+  confidence_ = event.rows.gather(plain_confidence(logits));
   reached_ = torch::full({logits.size(0), logits.size(1)}, -1, torch::kInt64);
   const Tensor own = own_logits(logits, ensemble.without_student(ensemble.known()));
   for (int64_t j = 0; j < ensemble.size() - (ensemble.has_student ? 1 : 0); ++j) {
@@ -110,6 +105,7 @@ void ConfidenceRecord::on_round(const RoundEvent& event) {
     const ConfidenceScores scores = confidence_scores(own[j], calibration->temperature);
     reached_[j] = (scores.confidence >= calibration->threshold_confidence).to(torch::kInt64);
   }
+  reached_ = event.rows.gather(reached_, 1);
 }
 
 NamedTensors ConfidenceRecord::tensors() const {
@@ -141,10 +137,10 @@ ResultEstimate estimate_result(const ResultToJudge& result, const EstimateOption
   torch::NoGradGuard no_grad;
   const WitnessRule& rule = *result.witnesses;
   const Witnesses witnesses{rule.labels(), result.is_confident, rule.classes(), result.known};
-  const Tensor label = result.probabilities.argmax(1).cpu(), members = votes(result.logits, result.known).cpu();
+  const Tensor& label = result.columns.label;
   ResultEstimate estimate;
   const MixtureLabels before{result.first_label, rule.labels(), result.first_confidence};
-  const MixtureLabels after{label, members, plain_confidence(result.logits)};
+  const MixtureLabels after{label, result.columns.votes, result.columns.plain_confidence};
   estimate.how = "agreement";
   if (rule.labels().size(0) > 1 && !options.adapted_sources) {
     estimate.source_accuracies = witness_accuracies(witnesses);
@@ -155,7 +151,7 @@ ResultEstimate estimate_result(const ResultToJudge& result, const EstimateOption
     const bool full = result.adapted && result.left_out.defined();
     estimate.witness = estimate_accuracy(witnesses,
                                          full             ? result.left_out
-                                         : result.adapted ? WitnessRule(result.logits).others()
+                                         : result.adapted ? result.columns.others
                                                           : rule.others(),
                                          kErrorOfLeftOut);
     if (full && estimate.witness && estimate.after) {
@@ -179,18 +175,18 @@ ResultEstimate estimate_result(const ResultToJudge& result, const EstimateOption
   facts.rare_classes = rare_classes(label, rule.classes());
   facts.required = options.required;
   estimate.verdict = verdict_of(facts);
-  if (estimate.after) estimate.temperature = temperature_for_confidence(result.probabilities, estimate.after->accuracy);
-  estimate.probabilities = tempered(result.probabilities, estimate.temperature);
-  const Tensor confidence = std::get<0>(estimate.probabilities.max(1));
+  if (estimate.after) estimate.temperature = result.rows->temperature_for(estimate.after->accuracy);
+  estimate.predictions = result.rows->predictions(estimate.temperature);
+  const Tensor& confidence = estimate.predictions.confidence;
   // A confidence that nothing calibrates accepts no picture.
   estimate.check_below = estimate.after ? check_threshold(confidence, options.accept_error) : kAcceptNone;
-  estimate.check = below_threshold(confidence, estimate.check_below);
+  estimate.predictions.check = below_threshold(confidence, estimate.check_below);
   return estimate;
 }
 
 void add_estimate(nlohmann::json& summary, const ResultEstimate& estimate, const ResultToJudge& result,
                   const EstimateOptions& options, const std::vector<std::string>& classes, const Tensor& truth) {
-  const Tensor label = result.probabilities.argmax(1).cpu();
+  const Tensor& label = result.columns.label;
   nlohmann::json& figures = summary["estimate"];
   figures = {{"how", estimate.how},
              {"level", 90},
@@ -203,25 +199,29 @@ void add_estimate(nlohmann::json& summary, const ResultEstimate& estimate, const
   for (const double accuracy : estimate.source_accuracies) figures["sources"].push_back(percent_of(accuracy));
   if (estimate.after && !estimate.after->by_class.empty())
     figures["classes"] = class_rows(*estimate.after, label, classes);
-  const auto check = estimate.check.sum().item<int64_t>();
+  const auto check = estimate.predictions.check.sum().item<int64_t>();
   summary["verdict"] = {{"decision", name_of(estimate.verdict.decision)}, {"reasons", estimate.verdict.reasons}};
   summary["confidence"] = {
-      {"temperature", estimate.temperature},      {"mean", percent_of(mean_confidence(estimate.probabilities))},
-      {"calibrated", estimate.after.has_value()}, {"accept_error", percent_of(options.accept_error)},
-      {"check_below", estimate.check_below},      {"check", check},
+      {"temperature", estimate.temperature},
+      {"mean", percent_of(estimate.predictions.confidence.to(torch::kFloat64).mean().item<double>())},
+      {"calibrated", estimate.after.has_value()},
+      {"accept_error", percent_of(options.accept_error)},
+      {"check_below", estimate.check_below},
+      {"check", check},
       {"accepted", label.size(0) - check}};
   if (!truth.defined()) return;
   const Tensor right = label == truth;
-  const auto error_of = [&](const Tensor& probabilities) {
-    return expected_calibration_error(std::get<0>(probabilities.max(1)), right);
-  };
+  const auto error_of = [&](const Tensor& confidence) { return expected_calibration_error(confidence, right); };
   nlohmann::json& confidence = summary["confidence"];
-  confidence["calibration_error"] = {{"before", error_of(result.probabilities)},
-                                     {"after", error_of(estimate.probabilities)}};
+  confidence["calibration_error"] = {{"before", error_of(result.columns.confidence)},
+                                     {"after", error_of(estimate.predictions.confidence)}};
   confidence["accuracy"] = percent_of(right.to(torch::kFloat64).mean().item<double>());
   if (check < label.size(0))
-    confidence["accepted_errors"] = percent_of(
-        right.masked_select(estimate.check.logical_not()).logical_not().to(torch::kFloat64).mean().item<double>());
+    confidence["accepted_errors"] = percent_of(right.masked_select(estimate.predictions.check.logical_not())
+                                                   .logical_not()
+                                                   .to(torch::kFloat64)
+                                                   .mean()
+                                                   .item<double>());
 }
 
 }  // namespace tributary

@@ -11,6 +11,7 @@
 #include "tributary/checkpoint/state_checks.h"
 #include "tributary/estimate/verdict.h"
 #include "tributary/methods/observer.h"
+#include "tributary/run/result_rows.h"
 
 namespace tributary {
 
@@ -53,9 +54,9 @@ struct ResultToJudge {
   std::vector<Tensor> is_confident = {};   // as in Witnesses
   Tensor first_label = {};                 // int64 [n], of the mixture before any training
   Tensor first_confidence = {};            // float [n], as in MixtureLabels
-  Tensor logits = {};                      // [m, n, K], of the adapted witnesses
+  const ResultRows* rows = nullptr;        // what the adapted sources and their mixture predict
+  ResultRows::Columns columns = {};        // of `rows`, at temperature 1
   Tensor known = {};                       // bool [m, K], of the witnesses: Ensemble::known
-  Tensor probabilities = {};               // [n, K], of the mixture at temperature 1
   Tensor left_out = {};                    // int64 [m, n]: row j from an adaptation without source j; or undefined
   std::vector<std::string> collapse = {};  // signs of it
   bool adapted = true;                     // whether the result is a trained round
@@ -68,10 +69,9 @@ struct ResultEstimate {
   std::optional<AccuracyEstimate> witness;  // of the left-out labels, or of the other adapted sources (spread included)
   std::optional<AccuracyEstimate> before, after;
   Verdict verdict;
-  double temperature = 1;  // of the mixture; 1 without an estimate
-  Tensor probabilities;    // [n, K], at the temperature
-  double check_below = 0;  // the confidence below which pictures must be looked at
-  Tensor check;            // bool [n]: those
+  double temperature = 1;       // of the mixture; 1 without an estimate
+  PredictedLabels predictions;  // at the temperature
+  double check_below = 0;       // the confidence below which pictures must be looked at
 };
 
 ResultEstimate estimate_result(const ResultToJudge& result, const EstimateOptions& options);

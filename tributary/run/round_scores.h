@@ -1,7 +1,7 @@
 // The published ranking scores (adapt/ranking_scores.h) of every round, for the metrics log.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "tributary/adapt/ranking_scores.h"
@@ -10,20 +10,29 @@
 
 namespace tributary {
 
-class RoundScores {
+// Where rows are divided every rank must observe the rounds: it adds up its own rows.
+class RoundScores : public Observer {
  public:
-  // The scores of the next round: "agreement_with_mean" (of the rounds so far), "mutual_information",
-  // "neighbourhood_density", "class_correlation", and "mano", the mean over the sources.
-  nlohmann::json of(const RoundEvent& event);
-  void save(nlohmann::json& state) const;
-  void restore(const nlohmann::json& state);
-  NamedTensors tensors() const;
-  void restore_tensors(const NamedTensors& tensors);
+  void on_round(const RoundEvent& event) override;
+  // Of the last round: "agreement_with_mean" (of the rounds so far), "mutual_information", "neighbourhood_density",
+  // "class_correlation", and "mano", the mean over the sources.
+  const nlohmann::json& last() const { return last_; }
+
+  void save(nlohmann::json& state) const override;
+  void restore(const nlohmann::json& state) override;
+  NamedTensors tensors() const override;
+  void restore_tensors(const NamedTensors& tensors) override;
   // Throws an InputError unless the restored state is of such a run.
   void require_fit(const RunShape& shape) const;
 
  private:
-  Tensor sum_;                    // [n, K], of the probabilities of all rounds
+  void share_restored(const RoundEvent& event);
+  double mano_of(const RoundEvent& event);
+
+  nlohmann::json last_;
+  Tensor sum_;                    // [n, K], own rows, of the probabilities of all rounds
+  Tensor saved_;                  // [n, K], of all ranks: what a checkpoint needs, on the first rank
+  bool shared_ = false;           // whether all ranks have what the first one restored
   std::optional<ManoNorm> mano_;  // chosen in round 0
 };
 

@@ -41,7 +41,8 @@ std::vector<RoundTable::Cell> RoundTable::cells_of(const RoundEvent& event, cons
   std::vector<Cell> cells = {{"round", std::to_string(event.round), 0}};
   if (event.score.defined()) {
     const int64_t confident = event.trained ? event.trained->confident.size(0) : event.initial_confident;
-    const auto share = static_cast<double>(confident) / static_cast<double>(event.probabilities.size(0));
+    const auto share =
+        static_cast<double>(confident) / static_cast<double>(event.rows.total(event.probabilities.size(0)));
     cells.push_back({"confident", thousands(confident), 0});
     cells.push_back({"share", percent_text(share), 7});
     cells.push_back({"CE", mean_text(event.losses.cross_entropy), 5});
@@ -59,7 +60,7 @@ std::vector<RoundTable::Cell> RoundTable::cells_of(const RoundEvent& event, cons
 }
 
 std::vector<std::string> RoundTable::add(const RoundEvent& event, std::optional<double> accuracy) {
-  const Tensor predicted = event.probabilities.argmax(-1);
+  const Tensor predicted = figures_of(event).label;
   std::string changed;
   if (predicted_.defined()) changed = percent_text((predicted != predicted_).to(torch::kFloat64).mean().item<double>());
   predicted_ = predicted;

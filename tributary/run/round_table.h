@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tributary/methods/observer.h"
+#include "tributary/methods/round_figures.h"
 
 namespace tributary {
 

@@ -12,8 +12,7 @@ namespace {
 
 constexpr const char* kStatistics = "record.";
 
-std::vector<int64_t> labels_of(const RoundEvent& event) {
-  const Tensor labels = event.probabilities.argmax(-1).cpu();
+std::vector<int64_t> vector_of(const Tensor& labels) {
   return {labels.data_ptr<int64_t>(), labels.data_ptr<int64_t>() + labels.numel()};
 }
 
@@ -36,13 +35,14 @@ void RunRecord::on_round(const RoundEvent& event) {
   last_ = event;
   last_.trained = nullptr;
   last_.features.clear();
+  last_figures_ = figures_of(event);
   if (event.round == 0) {
-    first_labels_ = labels_of(event);
+    first_labels_ = vector_of(last_figures_.label);
     first_mixture_ = event.ensemble->mixture;
     first_statistics_.clear();
     for (const NamedTensor& tensor : running_statistics(*event.ensemble))
       first_statistics_[tensor.name] = tensor.value.detach().to(torch::kCPU, /*non_blocking=*/false, /*copy=*/true);
-    first_scores_ = scores();
+    first_scores_ = last_figures_.scores;
   }
   if (event.score.defined())
     confident_.push_back(event.trained ? event.trained->confident.size(0) : event.initial_confident);
@@ -52,12 +52,6 @@ void RunRecord::on_round(const RoundEvent& event) {
   phases_.weights += event.phases.weights;
   phases_.labels += event.phases.labels;
   phases_.waiting += event.phases.waiting;
-}
-
-LabelFreeScores RunRecord::scores() const {
-  const Ensemble& ensemble = *last_.ensemble;
-  return label_free_scores(last_.probabilities, ensemble.without_student(last_.weights),
-                           ensemble.members() - (ensemble.has_student ? 1 : 0));
 }
 
 void RunRecord::save(nlohmann::json& state) const {
@@ -143,19 +137,19 @@ void RunRecord::add_to(nlohmann::json& summary) const {
     summary["sources"].push_back(source);
   }
   if (const auto partly = partly_known(*last_.ensemble); !partly.empty()) summary["known_by"] = partly;
-  summary["pictures"] = last_.probabilities.size(0);
+  summary["pictures"] = last_figures_.pictures;
   summary["rounds"] = last_.rounds;
   summary["initial_confident"] = last_.initial_confident;
   summary["confident"] = confident_.empty() ? 0 : confident_.back();
   summary["confident_rounds"] = confident_;
-  summary["changed_share"] = changed_share(last_.probabilities.argmax(-1).cpu());
+  summary["changed_share"] = changed_share(last_figures_.label);
   summary["seconds"] = seconds_;
   summary["phases"] = {{"training", phases_.training},
                        {"evaluation", phases_.evaluation},
                        {"weights", phases_.weights},
                        {"labels", phases_.labels}};
   summary["waiting_seconds"] = phases_.waiting;
-  summary["label_free_scores"] = {{"before", to_json(first_scores_)}, {"after", to_json(scores())}};
+  summary["label_free_scores"] = {{"before", to_json(first_scores_)}, {"after", to_json(last_figures_.scores)}};
 }
 
 void RunRecord::replace_result(nlohmann::json& summary, const RoundResult& result) const {

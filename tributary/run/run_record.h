@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tributary/adapt/collapse.h"
-#include "tributary/methods/observer.h"
+#include "tributary/methods/round_figures.h"
 #include "tributary/run/kept_round.h"
 
 namespace tributary {
@@ -35,10 +35,10 @@ class RunRecord : public Observer {
   void replace_result(nlohmann::json& summary, const RoundResult& result) const;
 
  private:
-  LabelFreeScores scores() const;
   double changed_share(const Tensor& label) const;
 
   RoundEvent last_;
+  RoundFigures last_figures_;
   Mixture first_mixture_;
   std::map<std::string, Tensor> first_statistics_;  // of BatchNorm in round 0, on the host
   LabelFreeScores first_scores_;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "tributary/comm/row_block.h"
 #include "tributary/model/ensemble.h"
 #include "tributary/train/device_images.h"
 #include "tributary/train/feature_storage.h"
@@ -25,13 +26,14 @@ int64_t evaluation_batch(const DeviceImages& images);
 // `mixed_precision` computes in bfloat16 on a GPU; outputs are float32. All sources see a batch before the next is
 // read. Ranks that share the sources' passes first make the sources equal and then divide the pictures, or the sources;
 // the outputs are equal on all ranks. Throws an InputError that names the source if its logits are non-finite. `waited`
-// receives the seconds spent waiting for pictures.
+// receives the seconds spent waiting for pictures. With divided rows every rank passes its own pictures through all
+// sources and keeps their outputs alone.
 std::vector<Outputs> evaluate(std::span<SourceModel> sources, const DeviceImages& images, bool mixed_precision = false,
-                              double* waited = nullptr);
+                              double* waited = nullptr, const RowBlock& rows = {});
 Outputs evaluate(SourceModel& source, const DeviceImages& images, bool mixed_precision = false);
 
 // The logits of every source, [m, n, K], completed where it does not know a class. Features are not kept.
-Tensor evaluate_logits(Ensemble& ensemble, const DeviceImages& images);
+Tensor evaluate_logits(Ensemble& ensemble, const DeviceImages& images, const RowBlock& rows = {});
 
 // The outputs for augmented pictures, in evaluation mode. `random_of(begin)` is the stream of the batch that begins
 // with row `begin`.

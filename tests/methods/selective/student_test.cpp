@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/support/methods.h"
 #include "tests/support/models.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tensors.h"
@@ -57,11 +58,9 @@ SelectiveOptions student_run_options() {
   return options;
 }
 
-struct StudentRecorder : Observer {
-  std::vector<RoundEvent> rounds;
+struct StudentRecorder : test::Recorder {
   int64_t student_steps = 0;
   void on_step(const StepEvent& event) override { student_steps += event.round == 0 ? 1 : 0; }
-  void on_round(const RoundEvent& event) override { rounds.push_back(event); }
 };
 
 double share_of_right(const Tensor& probabilities, const Labels& truth) {

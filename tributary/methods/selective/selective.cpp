@@ -14,6 +14,7 @@
 #include "tributary/methods/selective/selective_task.h"
 #include "tributary/methods/selective/student.h"
 #include "tributary/methods/selective/target_state.h"
+#include "tributary/train/gathered_rows.h"
 
 namespace tributary {
 namespace {
@@ -31,8 +32,8 @@ MeanLosses named_losses(const std::vector<double>& means, int64_t sources, bool 
 }
 
 // The weight of every sample's cross-entropy: its confidence, scaled to mean 1 over the selected samples.
-Tensor weights_of(const Selection& selection, const Tensor& score) {
-  const Tensor confidence = std::get<0>(score.max(-1)).to(torch::kFloat32);
+Tensor weights_of(const Selection& selection, const TargetState& state) {
+  const Tensor confidence = state.rows.gather(std::get<0>(state.score.max(-1)).to(torch::kFloat32));
   return confidence / confidence.index_select(0, selection.confident).mean().clamp_min(1e-30);
 }
 
@@ -45,6 +46,7 @@ class Adaptation {
         observer_(observer),
         checkpointer_(checkpointer),
         images_(target, ensemble.sources.front().device()),
+        rows_(ensemble.comm(), images_.size()),
         given_(given.on(images_.device())),
         task_(ensemble, images_, options_, weights_samples()),
         loop_(task_, images_, task_.loop_options()) {
@@ -72,7 +74,7 @@ class Adaptation {
     } else {
       state = ensemble_.has_student ? teach_student(from) : first_state(ensemble_, images_, options_, given_);
       event_.initial_confident =
-          initial_count(std::get<0>(state.score.max(-1)), options_.lambda_alpha, options_.threshold);
+          initial_count(std::get<0>(state.score.max(-1)), options_.lambda_alpha, options_.threshold, state.rows);
       event_.phases = state.seconds;
       event_.largest_share = state.largest_share;
       if (leaves_untrained(state, options_))
@@ -88,7 +90,7 @@ class Adaptation {
       watch_ = Stopwatch();
       selection_ = select(state, event_.initial_confident, event_.round);
       memory_ = memory_of(state, ensemble_, options_);
-      if (options_.sample_weights) sample_weight_ = weights_of(selection_, state.score);
+      if (options_.sample_weights) sample_weight_ = weights_of(selection_, state);
       if (!given_.empty())
         sample_weight_ = given_sample_weights(images_.size(), given_, options_.given_weight, sample_weight_);
       state = {};  // free the previous round's features before computing new ones
@@ -108,15 +110,16 @@ class Adaptation {
     Tensor labels;
     if (from) {
       facts = {from->number("largest_share", 0), from->number("trust", 0), from->integer("dominated", 0, 1) != 0};
-      labels = from->at("teacher").to(images_.device());
-      require_numbers(labels, {images_.size(), static_cast<int64_t>(ensemble_.classes().size())}, "teacher");
+      const Tensor& teacher = from->at("teacher");
+      require_numbers(teacher, {images_.size(), static_cast<int64_t>(ensemble_.classes().size())}, "teacher");
+      labels = own_copy(teacher);
     } else {
       const TargetState teachers = first_state(ensemble_, images_, options_, given_);
       facts = {teachers.largest_share, teachers.trust, teachers.dominated};
       labels = teacher_labels(teachers);
-      ensemble_.synchronise({{"teacher", labels}});
+      if (!rows_.divided()) ensemble_.synchronise({{"teacher", labels}});
     }
-    StudentTask task(ensemble_.sources.back(), labels, options_);
+    StudentTask task(ensemble_.sources.back(), labels, options_, rows_);
     TrainingLoop loop(task, images_, task.loop_options());
     loop.start(task.steps());
     if (from) {
@@ -132,7 +135,8 @@ class Adaptation {
                      {"largest_share", facts.largest_share},
                      {"trust", facts.trust},
                      {"dominated", facts.dominated ? 1 : 0}};
-      now.tensors = {{"teacher", task.labels()}};
+      if (const Tensor teacher = rows_on_first(task.labels(), rows_); teacher.defined())
+        now.tensors = {{"teacher", teacher}};
       loop.save(now, "loop.");
       now.add("optimiser.", task.state());
       now.add("", ensemble_.state());
@@ -145,10 +149,11 @@ class Adaptation {
     return taught_state(ensemble_, images_, facts, options_, given_);
   }
 
-  // What the student learns, [n, K]: the labels that the other members give.
+  // What the student learns, [n, K], own rows: the labels that the other members give.
   Tensor teacher_labels(const TargetState& teachers) const {
     const Tensor share = normalised_weights(teachers.weights);
-    return with_given_scores(combine(teachers.logits, {Combination::kWeightedLogits, share}), given_);
+    return with_given_scores(combine(teachers.logits, {Combination::kWeightedLogits, share}),
+                             given_.of_rows(teachers.rows));
   }
 
   void begin_round() {
@@ -204,9 +209,9 @@ class Adaptation {
     const auto keep = [&](const char* name, const Tensor& value) {
       if (value.defined()) now.tensors.push_back({name, value});
     };
-    keep("score", memory_.score);
+    keep("score", memory_.score.defined() ? rows_on_first(memory_.score, rows_) : Tensor());
     keep("prior", memory_.prior);
-    keep("prediction", memory_.prediction);
+    keep("prediction", memory_.prediction.defined() ? rows_.gather(memory_.prediction) : Tensor());
     keep("sample_weight", sample_weight_);
     keep("source_label", selection_.source_label);
     if (average_) now.add("average.", average_->state());
@@ -214,6 +219,12 @@ class Adaptation {
     now.add("step.", task_.state());
     now.add("", ensemble_.state());
     return now;
+  }
+
+  // The own rows of a checkpoint's tensor, on the device, without its other rows.
+  Tensor own_copy(const Tensor& whole) const {
+    const Tensor own = rows_.own(whole);
+    return rows_.divided() ? own.clone().to(images_.device()) : own.to(images_.device());
   }
 
   void restore(const Checkpoint& from) {
@@ -231,8 +242,8 @@ class Adaptation {
     memory_.weights = here("weights");
     require_numbers(memory_.weights, {ensemble_.members()}, "weights");
     if (options_.score_memory > 0) {
-      memory_.score = here("score");
-      require_numbers(memory_.score, {n, classes}, "score");
+      require_numbers(from.at("score"), {n, classes}, "score");
+      memory_.score = own_copy(from.at("score"));
     }
     if (options_.has_class_prior()) {
       memory_.prior = here("prior");
@@ -240,8 +251,8 @@ class Adaptation {
       memory_.trust = from.number("trust", 0);
     }
     if (options_.class_cap > 0) {
-      memory_.prediction = here("prediction");
-      require_integers(memory_.prediction, {n}, 0, classes, "prediction");
+      require_integers(from.at("prediction"), {n}, 0, classes, "prediction");
+      memory_.prediction = own_copy(from.at("prediction"));
     }
     if (weights_samples()) {
       sample_weight_ = here("sample_weight");
@@ -266,6 +277,7 @@ class Adaptation {
     synchronise(images_.device());
     event_.seconds = watch_.seconds();
     event_.ensemble = &ensemble_;
+    event_.rows = state.rows;
     event_.features = state.features;
     event_.logits = state.logits;
     event_.probabilities = ensemble_.fixed.empty() ? state.probabilities : combine(state.own_logits, ensemble_.mixture);
@@ -280,6 +292,7 @@ class Adaptation {
   Observer& observer_;
   Checkpointer& checkpointer_;
   DeviceImages images_;
+  RowBlock rows_;  // that this rank keeps of the target set
   GivenLabels given_;
   SelectiveTask task_;
   TrainingLoop loop_;
@@ -309,8 +322,8 @@ void adapt_with_oracle(Ensemble& ensemble, const ImageSet& target, const Labels&
   const Tensor truth = torch::tensor(oracle.values, torch::kInt64).to(ensemble.sources.front().device());
   Adaptation(ensemble, target, options, /*given=*/{}, observer, checkpointer)
       .run([&](const TargetState& state, int64_t, int64_t) {
-        Selection selection = select_with_oracle(state.score, truth);
-        return selection.confident.size(0) >= 2 ? selection : select_confident(state.score, 2);
+        Selection selection = select_with_oracle(state.score, truth, state.rows);
+        return selection.confident.size(0) >= 2 ? selection : select_confident(state.score, 2, state.rows);
       });
 }
 

@@ -41,12 +41,14 @@ std::vector<std::pair<Tensor, bool>> parameters_of(const SourceModel& student) {
 
 }  // namespace
 
-StudentTask::StudentTask(SourceModel& student, const Tensor& labels, const SelectiveOptions& options)
+StudentTask::StudentTask(SourceModel& student, const Tensor& labels, const SelectiveOptions& options,
+                         const RowBlock& rows)
     : student_(student),
       labels_(labels.to(torch::kFloat32).contiguous()),
+      rows_(rows),
       options_(options),
-      steps_(steps_of(student, labels.size(0), options)),
-      sampler_(torch::arange(labels.size(0)), options.batch,
+      steps_(steps_of(student, rows.total(labels.size(0)), options)),
+      sampler_(torch::arange(rows.total(labels.size(0))), options.batch,
                Random(static_cast<uint64_t>(options.seed), Purpose::kShuffle, {0, 1})),
       required_(parameters_of(student)),
       optimiser_(groups_of(student, options), options.sgd) {}
@@ -82,7 +84,7 @@ StepDraws StudentTask::draw(int64_t step) {
 
 Tensor StudentTask::step(const StepInputs& inputs) {
   const auto& [rows, pixels] = inputs.batches.front();
-  const Tensor label = labels_.index_select(0, rows);
+  const Tensor label = rows_.select(labels_, rows);
   const Tensor x = normalise(pixels, student_.info().normalisation);
   const auto loss_of = [&](const Tensor& pictures, const Tensor& target, size_t pass) {
     Tensor logits;

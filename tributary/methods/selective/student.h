@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tributary/comm/row_block.h"
 #include "tributary/methods/selective/selective_options.h"
 #include "tributary/model/source_model.h"
 #include "tributary/train/sampler.h"
@@ -12,11 +13,12 @@
 
 namespace tributary {
 
-// Trains all of a student, its classifier too, on the teachers' labels [n, K], rows that sum to 1.
+// Trains all of a student, its classifier too, on the teachers' labels [n, K], rows that sum to 1. Ranks may keep the
+// labels of their own rows; those of a batch are then exchanged in every step.
 class StudentTask : public TrainingTask {
  public:
   // `student` and `options` must outlive it. The destructor restores which parameters require a gradient.
-  StudentTask(SourceModel& student, const Tensor& labels, const SelectiveOptions& options);
+  StudentTask(SourceModel& student, const Tensor& labels, const SelectiveOptions& options, const RowBlock& rows = {});
   ~StudentTask() override;
   StudentTask(const StudentTask&) = delete;
   StudentTask& operator=(const StudentTask&) = delete;
@@ -34,6 +36,7 @@ class StudentTask : public TrainingTask {
  private:
   SourceModel& student_;
   Tensor labels_;
+  RowBlock rows_;
   const SelectiveOptions& options_;
   int64_t steps_;
   Sampler sampler_;

@@ -30,15 +30,17 @@ enum class Student { kIncluded, kLeftOut };
 TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options,
                              Student student = Student::kIncluded) {
   TargetState state;
+  state.rows = RowBlock(ensemble.comm(), images.size());
   const bool without = student == Student::kLeftOut && ensemble.has_student;
   const std::span<SourceModel> sources(ensemble.sources.data(), ensemble.sources.size() - (without ? 1 : 0));
   std::vector<Tensor> logits;
   if (!sources.empty())
-    for (const Outputs& outputs : evaluate(sources, images, is_mixed(options.precision), &state.seconds.waiting)) {
+    for (const Outputs& outputs :
+         evaluate(sources, images, is_mixed(options.precision), &state.seconds.waiting, state.rows)) {
       state.features.push_back(outputs.features);
       logits.push_back(outputs.logits);
     }
-  state.logits = ensemble.with_fixed(logits);
+  state.logits = ensemble.with_fixed(logits, state.rows);
   state.known = without ? ensemble.without_student(ensemble.known()) : ensemble.known();
   if (!without) state.own_logits = ensemble.fixed.empty() ? state.logits : ensemble.stacked(logits);
   return state;
@@ -47,15 +49,16 @@ TargetState evaluate_sources(Ensemble& ensemble, const DeviceImages& images, con
 // The weights before any optimisation.
 Tensor starting_weights(const TargetState& state, const Ensemble& ensemble, const SelectiveOptions& options) {
   if (options.aggregation.start == WeightStart::kAgreement)
-    return agreement_start(votes(state.logits, state.known), state.logits.size(-1)).to(state.logits.device());
+    return agreement_start(votes(state.logits, state.known), state.logits.size(-1), state.rows)
+        .to(state.logits.device());
   return initial_weights(state.logits.size(0), options.aggregation.start,
                          Random(static_cast<uint64_t>(options.seed), Purpose::kWeights))
       .to(ensemble.sources.front().device());
 }
 
 // The weights of the samples in the domain weights' loss; undefined if they are equal.
-Tensor sample_weights_of(const Tensor& label, int64_t classes, const SelectiveOptions& options) {
-  return options.class_cap > 0 ? balanced_sample_weights(label, classes, options.class_cap) : Tensor();
+Tensor sample_weights_of(const Tensor& label, int64_t classes, const SelectiveOptions& options, const RowBlock& rows) {
+  return options.class_cap > 0 ? balanced_sample_weights(label, classes, options.class_cap, rows) : Tensor();
 }
 
 // The domain weights of the unadapted sources. With `class_cap` they need labels of the samples: first those of a vote
@@ -64,15 +67,15 @@ Tensor first_weights(const TargetState& state, const Tensor& start, const Tensor
                      const SelectiveOptions& options, const GivenLabels& given) {
   const Tensor& logits = state.logits;
   if (options.class_cap == 0 || logits.size(0) < 2)
-    return optimise_weights(logits, start, options.aggregation, prior, {}, given);
+    return optimise_weights(logits, start, options.aggregation, prior, {}, given, state.rows);
   constexpr int kPasses = 2;
   const int64_t classes = logits.size(-1);
-  Tensor weights = weights_from_agreement(votes(logits, state.known), classes).to(logits.device());
+  Tensor weights = weights_from_agreement(votes(logits, state.known), classes, state.rows).to(logits.device());
   for (int pass = 0; pass < kPasses; ++pass) {
     const Mixture mixture = weighted_mixture(weights, options.aggregation.space, options.aggregation.scale);
     const Tensor label = combine(logits, mixture).argmax(-1);
-    weights =
-        optimise_weights(logits, start, options.aggregation, prior, sample_weights_of(label, classes, options), given);
+    weights = optimise_weights(logits, start, options.aggregation, prior,
+                               sample_weights_of(label, classes, options, state.rows), given, state.rows);
   }
   return weights;
 }
@@ -100,12 +103,12 @@ NamedTensors given_statistics(const Ensemble& ensemble) {
 }
 
 double trust_in(const TargetState& state) {
-  return mutual_trust(votes(state.logits, state.known), state.logits.size(-1));
+  return mutual_trust(votes(state.logits, state.known), state.logits.size(-1), state.rows);
 }
 
 void measure_largest_class(TargetState& state, const Tensor& label) {
   if (!label.defined()) return;
-  state.largest_share = largest_share(label, state.logits.size(-1));
+  state.largest_share = largest_share(label, state.logits.size(-1), state.rows);
   state.dominated = is_dominated(state.largest_share, trust_in(state), state.logits.size(-1));
 }
 
@@ -139,9 +142,11 @@ TargetState evaluate_start(Ensemble& ensemble, const DeviceImages& images, const
   const int64_t classes = after.logits.size(-1);
   // Sources that err towards one class also make it look large; with the target's statistics they then agree clearly
   // more.
-  before.dominated = before.dominated && mutual_trust(labels, classes) < mutual_trust(own_labels, classes) + kClearGain;
+  const RowBlock& rows = after.rows;
+  before.dominated =
+      before.dominated && mutual_trust(labels, classes, rows) < mutual_trust(own_labels, classes, rows) + kClearGain;
   if (!before.dominated &&
-      (!compares || agrees_more(own_labels, labels, classes, is_skewed(before.largest_share, classes))))
+      (!compares || agrees_more(own_labels, labels, classes, is_skewed(before.largest_share, classes), rows)))
     return after;
   for (size_t i = 0; i < own.size(); ++i) statistics[i].value.copy_(own[i].value);
   return before;
@@ -154,7 +159,8 @@ void require_support(TargetState& state) {
   const int64_t sources = state.logits.size(0), classes = state.logits.size(-1);
   const Mixture plain;
   const Tensor weighted = combine(state.logits, state.mixture).argmax(-1);
-  if (is_better_supported(weighted, combine(state.logits, plain).argmax(-1), votes(state.logits, state.known), classes))
+  if (is_better_supported(weighted, combine(state.logits, plain).argmax(-1), votes(state.logits, state.known), classes,
+                          state.rows))
     return;
   state.mixture = plain;
   state.weights = torch::full_like(state.weights, 1 / static_cast<double>(sources));
@@ -175,7 +181,7 @@ Tensor scored_mixture(const TargetState& state, const Tensor& prior, const Selec
   if (options.label_balance == 0) return mixture;
   const bool scaled = !unit && state.mixture.rule == Combination::kWeightedLogits;
   const Tensor scale = scaled ? state.mixture.weights.sum().to(mixture.device()) : at::ones({}, mixture.options());
-  return with_offsets(mixture, options.label_balance * balancing_offsets(of_unit, prior), scale);
+  return with_offsets(mixture, options.label_balance * balancing_offsets(of_unit, prior, state.rows), scale);
 }
 
 void score_target(TargetState& state, const Tensor& prior, const SelectiveOptions& options, const GivenLabels& given) {
@@ -187,9 +193,9 @@ void score_target(TargetState& state, const Tensor& prior, const SelectiveOption
   state.score =
       options.denoise && state.posteriors.defined() ? denoised_score(mixture, shares, state.posteriors) : mixture;
   if (options.neighbours > 0 && sources > 0)
-    state.score =
-        neighbour_average(with_given_scores(unit_rows(state.score), given),
-                          joint_neighbours(state.features, shares, options.neighbours), options.neighbour_share);
+    state.score = neighbour_average(with_given_scores(unit_rows(state.score), given),
+                                    joint_neighbours(state.features, shares, options.neighbours, state.rows),
+                                    options.neighbour_share, state.rows);
   state.score = with_given_scores(state.score, given);
 }
 
@@ -208,7 +214,9 @@ void label_sources(TargetState& state, const SelectiveOptions& options, const Gi
 }
 
 void synchronise_state(const TargetState& state, const Ensemble& ensemble) {
-  ensemble.synchronise({{"weights", state.weights}, {"probabilities", state.probabilities}, {"score", state.score}});
+  ensemble.synchronise({{"weights", state.weights}});
+  if (state.rows.divided()) return;  // what each rank has is its own
+  ensemble.synchronise({{"probabilities", state.probabilities}, {"score", state.score}});
   if (state.source_label.defined()) ensemble.synchronise({{"source_label", state.source_label}});
 }
 
@@ -226,15 +234,16 @@ Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, 
     const auto source = static_cast<int64_t>(j);
     const Tensor known = state.known.defined() ? state.known[source].to(own.device()) : Tensor();
     posteriors.push_back(refined_posterior(state.features[j], with_given_labels(label_of(source, own), given), own,
-                                           options.prototypes, known, given));
+                                           options.prototypes, known, given, state.rows));
   }
   return complete_posteriors(at::stack(posteriors), of_sources);
 }
 
 // The class prior that the options ask for, estimated from a score [n, K] if it is `auto`; undefined if it is uniform.
-Tensor prior_of(const Tensor& score, double trust, const Ensemble& ensemble, const SelectiveOptions& options) {
+Tensor prior_of(const Tensor& score, double trust, const Ensemble& ensemble, const SelectiveOptions& options,
+                const RowBlock& rows) {
   if (!options.has_class_prior()) return {};
-  if (options.class_prior == "auto") return estimated_prior(score.argmax(-1), score.size(1), trust);
+  if (options.class_prior == "auto") return estimated_prior(score.argmax(-1), score.size(1), trust, rows);
   return read_class_prior(options.class_prior, ensemble.classes()).to(score.device());
 }
 
@@ -244,9 +253,10 @@ namespace {
 
 // Completes the state of an evaluation before training.
 void label_first(TargetState& state, Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options,
-                 const GivenLabels& given, Stopwatch& watch) {
+                 const GivenLabels& all_given, Stopwatch& watch) {
+  const GivenLabels given = all_given.of_rows(state.rows);
   state.seconds.evaluation = lap(watch, images.device());
-  const Tensor prior = prior_of(state.logits.softmax(-1).mean(0), state.trust, ensemble, options);
+  const Tensor prior = prior_of(state.logits.softmax(-1).mean(0), state.trust, ensemble, options, state.rows);
   state.weights = first_weights(state, starting_weights(state, ensemble, options), prior, options, given);
   state.seconds.weights = lap(watch, images.device());
   state.mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
@@ -293,25 +303,27 @@ RoundMemory memory_of(const TargetState& state, const Ensemble& ensemble, const 
   RoundMemory memory{state.weights, {}, {}, {}, state.trust};
   if (options.class_cap > 0) memory.prediction = state.score.argmax(-1);
   if (options.score_memory > 0) memory.score = state.score;
-  memory.prior = prior_of(state.score, state.trust, ensemble, options);
+  memory.prior = prior_of(state.score, state.trust, ensemble, options, state.rows);
   return memory;
 }
 
 TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained,
-                       const RoundMemory& memory, const SelectiveOptions& options, const GivenLabels& given) {
+                       const RoundMemory& memory, const SelectiveOptions& options, const GivenLabels& all_given) {
   torch::NoGradGuard no_grad;
   Stopwatch watch;
   if (options.round_statistics > 0) take_target_statistics(ensemble, images, options.round_statistics, options);
   TargetState state = evaluate_sources(ensemble, images, options);
+  const GivenLabels given = all_given.of_rows(state.rows);
   state.seconds.evaluation = lap(watch, images.device());
   state.posteriors = posteriors_of(state, options, given, [&](int64_t j, const Tensor&) {
-    return trained.source_label.defined() ? trained.source_label[j] : trained.label;
+    return state.rows.own(trained.source_label.defined() ? trained.source_label[j] : trained.label);
   });
   state.seconds.labels = lap(watch, images.device());
   const Tensor start = options.aggregation.restart ? starting_weights(state, ensemble, options) : memory.weights;
   state.trust = memory.trust;
   state.weights = optimise_weights(state.logits, start, options.aggregation, memory.prior,
-                                   sample_weights_of(memory.prediction, state.logits.size(-1), options), given);
+                                   sample_weights_of(memory.prediction, state.logits.size(-1), options, state.rows),
+                                   given, state.rows);
   state.mixture = weighted_mixture(state.weights, options.aggregation.space, options.aggregation.scale);
   state.seconds.weights = lap(watch, images.device());
   score_target(state, memory.prior, options, given);
@@ -326,14 +338,17 @@ TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Sel
 
 Selection select_for_round(const TargetState& state, int64_t initial, int64_t round, const SelectiveOptions& options,
                            const GivenLabels& given) {
-  const int64_t total = state.score.size(0);
+  const int64_t total = state.rows.total(state.score.size(0));
   const auto largest = std::max<int64_t>(initial, std::llround(options.final_share * static_cast<double>(total)));
   const int64_t count =
       std::clamp<int64_t>(confident_count(initial, largest, round, options.rounds, options.growth), 2, total);
-  Selection selection = with_given_selected(
-      options.per_class ? select_confident_per_class(state.score, count) : select_confident(state.score, count), given);
+  Selection selection =
+      with_given_selected(options.per_class ? select_confident_per_class(state.score, count, state.rows)
+                                            : select_confident(state.score, count, state.rows),
+                          given);
   if (state.source_label.defined())
-    selection.source_label = at::where(selection.label == Selection::kUnlabelled, selection.label, state.source_label);
+    selection.source_label =
+        at::where(selection.label == Selection::kUnlabelled, selection.label, state.rows.gather(state.source_label, 1));
   return selection;
 }
 

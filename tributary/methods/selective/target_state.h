@@ -1,8 +1,9 @@
 // The state of the whole target set in selective self-training, computed once per round: weights, prototypes, scores
-// (Eq. 6 to 9).
+// (Eq. 6 to 9). Of everything with a row per picture each rank keeps its own rows.
 #pragma once
 
 #include "tributary/adapt/given_labels.h"
+#include "tributary/comm/row_block.h"
 #include "tributary/methods/observer.h"
 #include "tributary/methods/selective/selective_options.h"
 #include "tributary/model/ensemble.h"
@@ -11,6 +12,7 @@
 namespace tributary {
 
 struct TargetState {
+  RowBlock rows;                 // which of the n rows the tensors below have
   Tensor logits;                 // [m, n, K], of all members of the ensemble, completed (model/class_sets.h)
   Tensor own_logits;             // the same of the sources alone, completed without the others
   Tensor known;                  // bool [m, K]: which source knows which class; undefined if all know all
@@ -28,7 +30,7 @@ struct TargetState {
 };
 
 // The state before training, of all members but the student: prototypes from the sources' own labels, weights from
-// their initial values. Given labels are on the device of the sources, here and below.
+// their initial values. Given labels are those of all rows, on the device of the sources, here and below.
 TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const SelectiveOptions& options,
                         const GivenLabels& given = {});
 
@@ -46,9 +48,9 @@ bool leaves_untrained(const TargetState& state, const SelectiveOptions& options)
 // What a round hands to the next one.
 struct RoundMemory {
   Tensor weights;     // [m], where the optimisation of the weights starts
-  Tensor score;       // [n, K], of the round before; undefined unless `score_memory` needs it
+  Tensor score;       // [n, K], own rows, of the round before; undefined unless `score_memory` needs it
   Tensor prior;       // [K], the class prior of the round; undefined if it is uniform
-  Tensor prediction;  // int64 [n], the pseudo-labels of all samples; undefined unless `class_cap` needs them
+  Tensor prediction;  // int64 [n], own rows, the pseudo-labels of all samples; undefined unless `class_cap` needs them
   double trust = 0;   // as in `TargetState`
 };
 RoundMemory memory_of(const TargetState& state, const Ensemble& ensemble, const SelectiveOptions& options);
@@ -57,7 +59,7 @@ RoundMemory memory_of(const TargetState& state, const Ensemble& ensemble, const 
 TargetState next_state(Ensemble& ensemble, const DeviceImages& images, const Selection& trained,
                        const RoundMemory& memory, const SelectiveOptions& options, const GivenLabels& given = {});
 
-// The selection of `round` (1..rounds), of at least two samples.
+// The selection of `round` (1..rounds), of at least two samples: whole on every rank.
 Selection select_for_round(const TargetState& state, int64_t initial, int64_t round, const SelectiveOptions& options,
                            const GivenLabels& given = {});
 
