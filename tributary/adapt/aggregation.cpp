@@ -101,12 +101,14 @@ Mixture weighted_mixture(const Tensor& weights, MixtureSpace space, WeightScale 
   return {Combination::kWeightedLogits, normalised_weights(weights) * static_cast<double>(weights.size(0))};
 }
 
-WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
+namespace {
+
+// The gradient of the loss in w, where p is the mixture of the logits with the weights.
+Tensor weight_gradient(const Tensor& logits, const Tensor& p, const Tensor& weights, const AggregationOptions& options,
                        const Tensor& prior, const Tensor& sample_weights, const GivenLabels& given,
                        const RowBlock& rows) {
   const bool of_probabilities = options.space == MixtureSpace::kProbabilities;
   const Tensor parts = of_probabilities ? logits.softmax(-1) : logits;
-  const Tensor p = combine(logits, weighted_mixture(weights, options.space, options.scale));
   Tensor back = information_gradient(p, options.marginal_epsilon, prior, sample_weights, rows);
   if (!of_probabilities) back = p * (back - (back * p).sum(-1, true));  // through the softmax
   if (!given.empty()) back = back + given_gradient(p, given, !of_probabilities);
@@ -116,6 +118,15 @@ WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const Aggreg
     const Tensor share = normalised_weights(weights);
     gradient = total * (gradient - (gradient * share).sum()) / (weights.abs().sum() + 1e-5);
   }
+  return gradient * weights.sign();
+}
+
+}  // namespace
+
+WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
+                       const Tensor& prior, const Tensor& sample_weights, const GivenLabels& given,
+                       const RowBlock& rows) {
+  const Tensor p = combine(logits, weighted_mixture(weights, options.space, options.scale));
   const Tensor marginal = rows.mean(weighted_rows(p, sample_weights));
   Tensor value = sample_weights.defined()
                      ? rows.mean(entropy(p) * sample_weights) - entropy(marginal, options.marginal_epsilon)
@@ -123,7 +134,7 @@ WeightLoss weight_loss(const Tensor& logits, const Tensor& weights, const Aggreg
   if (prior.defined()) value = value - (marginal * (prior + kEntropyEpsilon).log()).sum();
   if (given.count() > 0)
     value = value + rows.sum(given.empty() ? torch::zeros_like(value) : given_cross_entropy(p, given));
-  return {value, gradient * weights.sign()};
+  return {value, weight_gradient(logits, p, weights, options, prior, sample_weights, given, rows)};
 }
 
 Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const AggregationOptions& options,
@@ -144,7 +155,9 @@ Tensor optimise_weights(const Tensor& logits, const Tensor& weights, const Aggre
   Tensor w = weights.to(logits.device()).clone();
   const auto descend = [&](int64_t steps) {
     for (int64_t i = 0; i < steps; ++i)
-      w.sub_(weight_loss(logits, w, options, prior, sample_weights, given, rows).gradient, options.rate);
+      w.sub_(weight_gradient(logits, combine(logits, weighted_mixture(w, options.space, options.scale)), w, options,
+                             prior, sample_weights, given, rows),
+             options.rate);
   };
   constexpr int64_t kEagerFirst = 3, kAtOnce = 40;
   if (!CudaGraph::possible(logits.device()) || options.steps < kEagerFirst + kAtOnce) {
