@@ -44,6 +44,9 @@ class Checkpoint {
   std::unique_ptr<nlohmann::json> facts_;  // null only after a move
 };
 
+// Begins the names of tensors that only the first rank of a run restores: those of its observers.
+inline constexpr const char* kOfFirstRank = "observer.";
+
 // Concatenates the tensors of several parts, renamed to "part.tensor".
 NamedTensors joined_state(std::initializer_list<std::pair<std::string, NamedTensors>> parts);
 

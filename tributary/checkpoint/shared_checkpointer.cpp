@@ -9,12 +9,16 @@
 namespace tributary {
 namespace {
 
-// A checkpoint without the values of its tensors, as JSON; empty for null.
+bool is_shared(const NamedTensor& tensor) {
+  return !tensor.name.starts_with(kOfFirstRank);
+}
+
+// A checkpoint without the values of its shared tensors, as JSON; empty for null.
 std::string outline_of(const Checkpoint* checkpoint) {
   if (!checkpoint) return "";
   nlohmann::json outline = {{"facts", checkpoint->facts()}, {"tensors", nlohmann::json::array()}};
   for (const NamedTensor& tensor : checkpoint->tensors)
-    outline["tensors"].push_back({{"name", tensor.name},
+    if (is_shared(tensor)) outline["tensors"].push_back({{"name", tensor.name},
                                   {"shape", tensor.value.sizes().vec()},
                                   {"type", static_cast<int>(tensor.value.scalar_type())}});
   return json_text(outline);
@@ -43,6 +47,7 @@ const Checkpoint* SharedCheckpointer::resume_point() {
   if (outline.empty()) return nullptr;
   if (own) {
     for (const NamedTensor& tensor : own->tensors) {
+      if (!is_shared(tensor)) continue;
       Tensor value = tensor.value.contiguous();
       comm_.broadcast(value, 0);
     }

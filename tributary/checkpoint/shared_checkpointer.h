@@ -1,6 +1,7 @@
 // Checkpointer of distributed runs.
 //
-// All ranks take a checkpoint at the same step. Rank 0 writes it, and on resume reads it and broadcasts it. A
+// All ranks take a checkpoint at the same step. Rank 0 writes it, and on resume reads it and broadcasts all of it that
+// other ranks need (kOfFirstRank). A
 // checkpoint does not depend on the number of ranks, so a run may resume with any number.
 #pragma once
 

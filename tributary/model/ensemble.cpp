@@ -1,6 +1,7 @@
 #include "tributary/model/ensemble.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tributary/base/error.h"
 
@@ -58,8 +59,17 @@ Tensor Ensemble::stacked(const std::vector<Tensor>& logits) const {
 
 Tensor Ensemble::with_fixed(std::vector<Tensor> logits, const RowBlock& rows) const {
   const bool without = static_cast<int64_t>(logits.size()) < size();
-  for (const FixedSource& source : fixed) logits.push_back(rows.own(source.logits));
+  for (const FixedSource& source : fixed) logits.push_back(source.own_rows ? source.logits : rows.own(source.logits));
   return complete_logits(at::stack(logits), without ? without_student(known()) : known());
+}
+
+void Ensemble::keep_rows(const RowBlock& rows) {
+  if (!rows.divided()) return;
+  for (FixedSource& source : fixed) {
+    if (!std::exchange(source.own_rows, true)) source.logits = rows.own(source.logits).clone();
+    source.scores.values = {};
+    source.scores.pictures = {};
+  }
 }
 
 Tensor Ensemble::without_student(const Tensor& rows) const {

@@ -19,6 +19,7 @@ struct FixedSource {
   std::vector<int64_t> outputs;      // the class of every column
   Tensor known;                      // bool [K]: the classes that have scores; undefined if all have
   Tensor logits;                     // float [n, K] over the target set; undefined before match_pictures()
+  bool own_rows = false;             // whether these are only the rows that this rank keeps
 
   // Reads the logits of the pictures `names` of the target set `target` (io/score_file.h, rows_of).
   void match_pictures(const std::vector<std::string>& names, const std::string& target);
@@ -41,9 +42,11 @@ struct Ensemble {
   Tensor known() const;
   // The logits of all sources [m, n, K] from those of each [n, K], completed where a source does not know a class.
   Tensor stacked(const std::vector<Tensor>& logits) const;
-  // The same of all members, from the logits of the sources, or of the sources but the student; divided ones of the own
-  // rows.
+  // The same of all members, from the logits of the sources, or of the sources but the student; of divided rows, the
+  // own.
   Tensor with_fixed(std::vector<Tensor> logits, const RowBlock& rows = {}) const;
+  // Keeps only the own rows of the fixed sources, and nothing of their files but the path.
+  void keep_rows(const RowBlock& rows);
   // Rows of members without that of the student, which is no witness of its teachers: dimension 0 has one per member.
   Tensor without_student(const Tensor& rows) const;
   // The mixture of the sources alone with the weights that they have in one of all members.

@@ -85,19 +85,18 @@ class AdaptationRun::ObserverState : public Observer {
   void restore_tensors(const NamedTensors&) override { tensors_ = observers_.tensors(); }
   void add_to(Checkpoint& checkpoint) const {
     checkpoint.facts()["observers"] = state_;
-    checkpoint.add(kTensors, tensors_);
+    checkpoint.add(kOfFirstRank, tensors_);
   }
   // The tensors that add_to() added.
   static NamedTensors tensors_of(const Checkpoint& checkpoint) {
     NamedTensors own;
-    const std::string prefix = kTensors;
+    const std::string prefix = kOfFirstRank;
     for (const NamedTensor& tensor : checkpoint.tensors)
       if (tensor.name.starts_with(prefix)) own.push_back({tensor.name.substr(prefix.size()), tensor.value});
     return own;
   }
 
  private:
-  static constexpr const char* kTensors = "observer.";
   const Observer& observers_;
   nlohmann::json state_;
   NamedTensors tensors_;
@@ -222,8 +221,9 @@ void AdaptationRun::require_small_pictures(const Ensemble& sources) const {
       options_.target, extent.width, extent.height, kSmall, kSmall);
 }
 
-void AdaptationRun::match_scores(Ensemble& sources) const {
+void AdaptationRun::match_scores(Ensemble& sources) {
   for (FixedSource& source : sources.fixed) source.match_pictures(data_.target.names, options_.target);
+  if (session_.first()) score_digests_ = digests_of(sources.fixed);
 }
 
 void AdaptationRun::leave_sources_out(const Ensemble& sources) {
@@ -397,6 +397,7 @@ KeepRule AdaptationRun::keep_rule() const {
 
 void AdaptationRun::follow(Ensemble ensemble) {
   const std::unique_ptr<Method> method = make_method();
+  ensemble.keep_rows(RowBlock(session_.comm(), data_.target.size()));
   ensemble.to(options_.device);
   session_.shard(ensemble, method->supported_sharding());
   std::optional<AccuracyObserver> accuracy;
@@ -425,6 +426,7 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, const PassMemo
     throw MemoryError(fmt::format("out of GPU memory, and {} cannot recompute activations; use a smaller --batch",
                                   options_.method.name));
   for (SourceModel& source : ensemble.sources) set_memory(source, memory);
+  ensemble.keep_rows(RowBlock(session_.comm(), data_.target.size()));
   ensemble.to(options_.device);
   session_.shard(ensemble, method->supported_sharding());
 
@@ -534,7 +536,7 @@ int64_t AdaptationRun::resume(const RunFolder& folder, CheckpointFolder& checkpo
   const int64_t pictures = data_.target.size();
   const std::string digest = fmt::format("{:016x}", data_.target.digest);
   const nlohmann::json given = {data_.given.picture, data_.given.label};
-  const nlohmann::json scores = digests_of(ensemble.fixed);
+  const nlohmann::json scores = score_digests_;
   checkpointer.on_save([&state, pictures, digest, given, scores, &folder](Checkpoint& checkpoint) {
     folder.require_there();  // saving would create it again, without its other files
     checkpoint.facts()["target_pictures"] = pictures;

@@ -88,7 +88,7 @@ class AdaptationRun {
   // Loads the sources, with a student if one joins; match_scores() finds the rows of score files afterwards.
   Ensemble load_unadapted(std::vector<std::string>* notices = nullptr) const;
   // Finds the rows of the target pictures in the score files.
-  void match_scores(Ensemble& sources) const;
+  void match_scores(Ensemble& sources);
   void load_data(const Ensemble& sources);
   void load_given(const Ensemble& sources);
   // Writes the given labels, so that nobody measures accuracy on them.
@@ -127,7 +127,8 @@ class AdaptationRun {
   DistributedSession& session_;
   RunListener& listener_;
   Data data_;
-  Tensor left_out_;  // int64 [m, n]; undefined unless sources were left out
+  nlohmann::json score_digests_;  // of the score files, on the first rank
+  Tensor left_out_;               // int64 [m, n]; undefined unless sources were left out
 };
 
 }  // namespace tributary

@@ -35,6 +35,7 @@ void RunRecord::on_round(const RoundEvent& event) {
   last_ = event;
   last_.trained = nullptr;
   last_.features.clear();
+  last_.logits = last_.probabilities = last_.score = Tensor();
   last_figures_ = figures_of(event);
   if (event.round == 0) {
     first_labels_ = vector_of(last_figures_.label);

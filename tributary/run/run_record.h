@@ -20,7 +20,7 @@ class RunRecord : public Observer {
   NamedTensors tensors() const override;
   void restore_tensors(const NamedTensors& tensors) override;
 
-  // The last round, without its features.
+  // The last round, without the tensors that have a row per picture.
   const RoundEvent& last() const { return last_; }
   // Throws an InputError if the restored state is not of such a run of these models.
   void require_fit(const RunShape& shape, const Ensemble& ensemble) const;

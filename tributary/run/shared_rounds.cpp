@@ -17,6 +17,11 @@ std::vector<Observer*> all_of(const SharedRounds::Listeners& listeners) {
 SharedRounds::SharedRounds(Listeners listeners, bool first, std::optional<HistoryOptions> history)
     : listeners_(std::move(listeners)), all_(all_of(listeners_)), first_(first), history_(history) {}
 
+void SharedRounds::on_step(const StepEvent& event) {
+  last_ = {};  // leaves its memory to the next round
+  all_.on_step(event);
+}
+
 void SharedRounds::on_round(const RoundEvent& event) {
   RoundEvent complete = event;
   last_ = {event.rows, event.logits, event.probabilities};

@@ -23,7 +23,7 @@ class SharedRounds : public Observer {
   // With `history`, the figures have its sample of the features.
   SharedRounds(Listeners listeners, bool first, std::optional<HistoryOptions> history);
 
-  void on_step(const StepEvent& event) override { all_.on_step(event); }
+  void on_step(const StepEvent& event) override;
   void on_round(const RoundEvent& event) override;
   void save(nlohmann::json& state) const override { all_.save(state); }
   void restore(const nlohmann::json& state) override { all_.restore(state); }
@@ -31,7 +31,7 @@ class SharedRounds : public Observer {
   void restore_tensors(const NamedTensors& tensors) override { all_.restore_tensors(tensors); }
   bool wants_stop() const override { return all_.wants_stop(); }
 
-  // The predictions of the last round.
+  // The predictions of the last round; none while a later one trains.
   struct Outputs {
     RowBlock rows;
     Tensor logits, probabilities;  // [m, n, K] and [n, K], own rows

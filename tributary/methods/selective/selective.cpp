@@ -284,7 +284,9 @@ class Adaptation {
     event_.score = state.score;
     event_.weights = state.weights;
     observer_.on_round(event_);
+    // Free what the next round computes again.
     event_.features.clear();
+    event_.logits = event_.probabilities = event_.score = Tensor();
   }
 
   Ensemble& ensemble_;
