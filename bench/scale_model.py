@@ -44,6 +44,7 @@ LARGE = 100_000_000
 PICTURE_BYTES = 3 * 256 * 256  # decoded
 JPEG_BYTES = 3.68e9 / DOMAINNET["painting"]  # QUOTED: listed size of the domain with the largest files
 HOST_BYTES = 32 + 64 + 6 * 8  # per picture: a name of 64 characters, six indices or labels of 64 bits
+WHOLE_BYTES = 6 * 8  # per picture on every GPU: labels, the selection in order, confidences while they are compared
 
 
 def resnet50():
@@ -70,6 +71,16 @@ assert (len(LAYERS), CHANNELS, PARAMETERS) == (53, 26560, 23508032), "not ResNet
 assert sum(DOMAINNET.values()) == 586575
 
 
+# Parameters, momentum and gradients; activations of a step of 32 rows, values and gradients in bfloat16.
+PARAMETER_BYTES = 3 * SOURCES * (PARAMETERS + HEAD) * 4
+ACTIVATION_BYTES = PASSES * BATCH * SOURCES * 2 * ACTIVATIONS * 2
+FIXED_BYTES = PARAMETER_BYTES + ACTIVATION_BYTES
+
+
+def latency(gpus):
+    return LATENCY[min(number for number in LATENCY if number >= gpus)]
+
+
 class Course:
     """The work of one adaptation to `pictures` pictures."""
 
@@ -87,10 +98,11 @@ class Course:
     def evaluation(self, gpus):
         return (ROUNDS + 1) * self.pictures * SOURCES / EVALUATION_RATE / gpus
 
-    def weights(self):
-        """Lower bound for the seconds of the domain weights: logits twice and eight times [n, K] per step."""
-        moved = (2 * SOURCES + 8) * self.pictures * CLASSES * 4
-        return (ROUNDS + 1) * WEIGHT_STEPS * max(WEIGHT_STEP_SECONDS, moved / COPY_BANDWIDTH)
+    def weights(self, gpus=1):
+        """Lower bound for the seconds of the domain weights: logits twice and eight times [n, K] per step, of each GPU's
+        own rows, and two all-reduces."""
+        moved = (2 * SOURCES + 8) * self.pictures * CLASSES * 4 / gpus
+        return (ROUNDS + 1) * WEIGHT_STEPS * (max(WEIGHT_STEP_SECONDS, moved / COPY_BANDWIDTH) + 2 * latency(gpus))
 
     def features(self):
         return self.pictures * SOURCES * FEATURES * 4
@@ -101,6 +113,10 @@ class Course:
     def state(self):
         """Logits, posteriors, probabilities, scores and three [n, K] matrices for the prototypes."""
         return (2 * SOURCES + 5) * self.pictures * CLASSES * 4
+
+    def memory(self, gpus):
+        """Bytes on each of `gpus` GPUs, which keep their own rows of everything but a few numbers per picture."""
+        return FIXED_BYTES + (self.state() + self.features()) / gpus + self.pictures * WHOLE_BYTES
 
 
 class Step:
@@ -178,7 +194,7 @@ def steps():
 
 def whole(course, step):
     """Best-case and worst-case seconds of an adaptation."""
-    rest = course.evaluation(step.gpus) + course.weights()
+    rest = course.evaluation(step.gpus) + course.weights(step.gpus)
     return [course.full_steps * seconds + rest for seconds in (step.best, step.worst)]
 
 
@@ -207,30 +223,38 @@ def large():
         low, high = (course.full_steps * seconds for seconds in (step.best, step.worst))
         read = EVALUATION_RATE / SOURCES * gpus
         rows.append([str(gpus), f"{BATCH * gpus:,}", span(low, high, lambda s: f"{s / 86400:.1f}"),
-                     hours(course.evaluation(gpus)), hours(course.weights()), f"{read:,.0f}", gigabytes(read * JPEG_BYTES),
+                     hours(course.evaluation(gpus)), hours(course.weights(gpus)), f"{read:,.0f}", gigabytes(read * JPEG_BYTES),
                      f"{read / DECODING_RATE * 16:,.0f}"])
-    return table(["GPUs", "batch", "training, days", "evaluation, h", "weights, h, if they fit", "pictures read/s in evaluation",
+    return table(["GPUs", "batch", "training, days", "evaluation, h", "weights, h", "pictures read/s in evaluation",
                   "GB/s of JPEGs", "decoding threads"], rows)
 
 
 def memory():
-    parameters = SOURCES * (PARAMETERS + HEAD) * 4
-    activations = PASSES * BATCH * SOURCES * 2 * ACTIVATIONS * 2
+    gpus = (1, 8, 64)
     rows = []
     for name, pictures in (("real, the largest of DomainNet", DOMAINNET["real"]), ("1 million", 1_000_000),
-                           ("10 million", 10_000_000), ("100 million", LARGE)):
+                           ("2 million", 2_000_000), ("10 million", 10_000_000), ("100 million", LARGE)):
         course = Course(pictures)
-        total = 3 * parameters + activations + course.state() + course.features()
-        rows.append([name, gigabytes(3 * parameters), gigabytes(activations), gigabytes(course.features()),
-                     gigabytes(course.features() / 2), gigabytes(course.state()), gigabytes(total),
-                     "yes" if total < GPU_BYTES else "no", gigabytes(pictures * HOST_BYTES)])
-    fixed = 3 * parameters + activations
-    most = (GPU_BYTES - fixed) / ((Course(1000).state() + Course(1000).features()) / 1000)
-    without = (GPU_BYTES - fixed) / (Course(1000).state() / 1000)
-    return table(["pictures", "parameters, momentum, gradients, GB", "activations, GB", "features, GB", "in bfloat16, GB",
-                  "all [n, K], GB", "GPU total, GB", f"fits in {GPU_BYTES / 1e9:.0f} GB", "names and indices on the host, GB"],
-                 rows) + (f"\n\nOne GPU of {GPU_BYTES / 1e9:.0f} GB holds {most / 1e6:.1f} million pictures of {CLASSES} classes and "
-                          f"{SOURCES} sources, and {without / 1e6:.1f} million with the features in a file.")
+        totals = [course.memory(number) for number in gpus]
+        rows.append([name, gigabytes(course.features()), gigabytes(course.features() / 2), gigabytes(course.state()),
+                     gigabytes(pictures * WHOLE_BYTES),
+                     *(gigabytes(total) + ("" if total < GPU_BYTES else " (too much)") for total in totals),
+                     gigabytes(pictures * HOST_BYTES)])
+    probe = Course(1_000_000)
+
+    def most(number, features):
+        """Million pictures that fit."""
+        each = (probe.state() + (probe.features() if features else 0)) / number + 1_000_000 * WHOLE_BYTES
+        return f"{(GPU_BYTES - FIXED_BYTES) / each:,.1f}"
+
+    head = ["pictures", "features, GB", "in bfloat16, GB", "all [n, K], GB", "whole on every GPU, GB",
+            *(f"total on {'one GPU' if number == 1 else f'each of {number}'}, GB" for number in gpus),
+            "names and indices on the host, GB"]
+    return table(head, rows) + (
+        f"\n\nEvery GPU also has parameters, momentum and gradients ({gigabytes(PARAMETER_BYTES)} GB) and the activations "
+        f"of 32 rows ({gigabytes(ACTIVATION_BYTES)} GB). GPUs of\n{GPU_BYTES / 1e9:.0f} GB hold, in million pictures of "
+        f"{CLASSES} classes and {SOURCES} sources: one {most(1, True)}, eight {most(8, True)}, 64 {most(64, True)}; with "
+        f"the features in a\nfile {most(1, False)}, {most(8, False)} and {most(64, False)}.")
 
 
 TABLES = {"single": single, "steps": steps, "targets": targets, "large": large, "memory": memory}
