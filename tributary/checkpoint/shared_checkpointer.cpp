@@ -18,9 +18,10 @@ std::string outline_of(const Checkpoint* checkpoint) {
   if (!checkpoint) return "";
   nlohmann::json outline = {{"facts", checkpoint->facts()}, {"tensors", nlohmann::json::array()}};
   for (const NamedTensor& tensor : checkpoint->tensors)
-    if (is_shared(tensor)) outline["tensors"].push_back({{"name", tensor.name},
-                                  {"shape", tensor.value.sizes().vec()},
-                                  {"type", static_cast<int>(tensor.value.scalar_type())}});
+    if (is_shared(tensor))
+      outline["tensors"].push_back({{"name", tensor.name},
+                                    {"shape", tensor.value.sizes().vec()},
+                                    {"type", static_cast<int>(tensor.value.scalar_type())}});
   return json_text(outline);
 }
 
