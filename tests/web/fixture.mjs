@@ -169,7 +169,7 @@ function benchmark() {
     ],
     columns,
     tables: [
-      {title: 'accuracy in the last round, %', rows},
+      {title: 'accuracy in the last round, or in the kept one, %', rows},
       {title: 'accuracy in the best round, %', rows: best},
     ],
     notes: ['The published scripts print the best iteration, chosen with labels.'],

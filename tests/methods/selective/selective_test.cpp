@@ -206,6 +206,26 @@ TEST(Selective, LeavesADominatedTargetUntrained) {
   EXPECT_TENSOR_EQ(recorder.rounds.front().probabilities, combine(recorder.rounds.front().logits, Mixture()));
 }
 
+// Equal sources agree on equal pictures, which are one class by their labels. Without a class cap nobody looks at the
+// size of the classes.
+TEST(Selective, EstimatesTheClassPriorOfSkewedTargetsOnly) {
+  Ensemble ensemble = test::small_ensemble({"lenet", "lenet"});
+  ensemble.sources[1].restore(copy_of(ensemble.sources[0].state()));
+  ImageSet pictures = test::noise_pictures(30);
+  std::fill(pictures.pixels.begin() + 3 * pictures.picture_bytes(), pictures.pixels.end(), uint8_t{128});
+  const DeviceImages images(pictures, torch::kCPU);
+  const auto trust = [&](const std::string& prior, double cap) {
+    SelectiveOptions options = quick_options();
+    options.class_prior = prior;
+    options.class_cap = cap;
+    return first_state(ensemble, images, options).trust;
+  };
+  EXPECT_EQ(trust("uniform", 1.5), 0);
+  EXPECT_EQ(trust("skewed", 0), 0);
+  EXPECT_GT(trust("auto", 0), 0);
+  EXPECT_GT(trust("skewed", 1.5), 0);
+}
+
 class EveryAblation : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EveryAblation, RunsAndChangesTheResult) {

@@ -26,8 +26,7 @@ struct DecisionOptions {
 
 // Whether augmented pictures equal the centre crops of evaluation.
 bool changes_nothing(const Augmentation& augmentation, const DeviceImages& images) {
-  if (augmentation.flip > 0 || augmentation.grey > 0 || augmentation.moves() || augmentation.recolours())
-    return false;
+  if (augmentation.flip > 0 || augmentation.grey > 0 || augmentation.moves() || augmentation.recolours()) return false;
   const PictureSize& size = images.picture_size();
   return size.height == size.crop && size.width == size.crop;
 }

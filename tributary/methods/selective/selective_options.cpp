@@ -100,8 +100,9 @@ void declare_ingredients(OptionTable& table, SelectiveOptions& options) {
   table
       .text(section, "class_prior", &options.class_prior,
             "class distribution that diversity is measured against: uniform; auto, estimated from the pseudo-labels "
-            "as far as the sources agree; or a file with a line \"CLASS SHARE\" per class")
-      .metavar("uniform|auto|FILE");
+            "as far as the sources agree; skewed, the same if the unadapted sources give one class more than 0.15 + 1 "
+            "/ K of the pictures (needs --class-cap), else uniform; or a file with a line \"CLASS SHARE\" per class")
+      .metavar("uniform|auto|skewed|FILE");
   table.number(
       section, "class_cap", &options.class_cap, 0, 1000,
       "largest share of a pseudo-class in the loss of the domain weights, as a multiple of the mean share of the "
@@ -184,6 +185,7 @@ void apply_variant(SelectiveOptions& options, Variant variant) {
     options.statistics_rule = StatisticsRule::kAgreement;
     options.class_cap = 1.5;
     options.leave_dominated = true;
+    options.class_prior = "skewed";
   } else if (variant == Variant::kCode) {
     options.aggregation.start = WeightStart::kNormal;
     options.aggregation.steps = 20000;

@@ -52,7 +52,7 @@ struct SelectiveOptions : MethodOptions {
   int64_t round_statistics = 0;  // the same passes before the evaluation of every round
   bool unconfident_pass = true;  // pass D_u through the sources even if it is not aligned
   ScoreScale score_scale = ScoreScale::kFree;
-  std::string class_prior = "uniform";  // which diversity is measured against: uniform, auto (estimated) or a file
+  std::string class_prior = "uniform";  // which diversity is measured against: uniform, auto, skewed or a file
   double class_cap = 0;                 // largest share of a pseudo-class in the domain weights, in mean shares
   bool leave_dominated = false;         // train no round if one class dominates the target set; needs class_cap
   double label_balance = 0;             // how far the class shares of labels move to the prior, 0 to 1
@@ -72,6 +72,7 @@ struct SelectiveOptions : MethodOptions {
   std::vector<std::string> ablations;
 
   bool has_class_prior() const { return class_prior != "uniform"; }
+  bool estimates_class_prior() const { return class_prior == "auto" || class_prior == "skewed"; }
 };
 
 // Sets the choices in which the paper, or its released code, differs from the recommended defaults.

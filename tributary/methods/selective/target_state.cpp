@@ -145,9 +145,11 @@ TargetState evaluate_start(Ensemble& ensemble, const DeviceImages& images, const
   const RowBlock& rows = after.rows;
   before.dominated =
       before.dominated && mutual_trust(labels, classes, rows) < mutual_trust(own_labels, classes, rows) + kClearGain;
-  if (!before.dominated &&
-      (!compares || agrees_more(own_labels, labels, classes, is_skewed(before.largest_share, classes), rows)))
+  const bool looks_skewed = is_skewed(before.largest_share, classes);
+  if (!before.dominated && (!compares || agrees_more(own_labels, labels, classes, looks_skewed, rows))) {
+    if (looks_skewed) after.largest_share = largest_share(first_labels(after, ensemble, options), classes, rows);
     return after;
+  }
   for (size_t i = 0; i < own.size(); ++i) statistics[i].value.copy_(own[i].value);
   return before;
 }
@@ -239,11 +241,18 @@ Tensor posteriors_of(const TargetState& state, const SelectiveOptions& options, 
   return complete_posteriors(at::stack(posteriors), of_sources);
 }
 
-// The class prior that the options ask for, estimated from a score [n, K] if it is `auto`; undefined if it is uniform.
+// How far the estimated class prior follows the pseudo-labels. A set that does not look skewed keeps a uniform prior if
+// the options ask for that.
+double prior_trust(const TargetState& state, const SelectiveOptions& options) {
+  const bool estimates = options.class_prior != "skewed" || is_skewed(state.largest_share, state.logits.size(-1));
+  return options.has_class_prior() && estimates ? trust_in(state) : 0;
+}
+
+// The class prior that the options ask for; undefined if it is uniform. An estimated one is that of a score [n, K].
 Tensor prior_of(const Tensor& score, double trust, const Ensemble& ensemble, const SelectiveOptions& options,
                 const RowBlock& rows) {
   if (!options.has_class_prior()) return {};
-  if (options.class_prior == "auto") return estimated_prior(score.argmax(-1), score.size(1), trust, rows);
+  if (options.estimates_class_prior()) return estimated_prior(score.argmax(-1), score.size(1), trust, rows);
   return read_class_prior(options.class_prior, ensemble.classes()).to(score.device());
 }
 
@@ -278,7 +287,7 @@ TargetState first_state(Ensemble& ensemble, const DeviceImages& images, const Se
   torch::NoGradGuard no_grad;
   Stopwatch watch;
   TargetState state = evaluate_start(ensemble, images, options);
-  if (options.has_class_prior()) state.trust = trust_in(state);
+  state.trust = prior_trust(state, options);
   label_first(state, ensemble, images, options, given, watch);
   return state;
 }
