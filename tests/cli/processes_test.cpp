@@ -180,6 +180,7 @@ TEST_F(Scale, OptionsThatLookAtAllPicturesMatchASingleProcess) {
       {"whole-set", models + slow +
                         "--labels given.csv --class-prior auto --label-balance 0.5 --per-class --score-memory 0.4 "
                         "--cross-labels --neighbours 3"},
+      {"recomputed", models + slow + "--recompute all"},
       {"with-scores", common + slow + "--source signs.safetensors handwriting.npz"},
       // Rates that wreck the sources: an earlier round is the result.
       {"wrecked", models + "--rate-backbone 0.5 --rate-bottleneck 0.5"}};
@@ -243,16 +244,17 @@ TEST_F(Scale, RunsOnTwoHosts) {
 }
 
 TEST_F(Scale, TrainingAndDistillationWriteTheirModels) {
-  expect_done(
-      "train --data data/signs/train-images.idx --architecture dtn --epochs 2 --batch 16 --threads 1 "
-      "--processes 2 --out trained.safetensors");
-  EXPECT_TRUE(fs::exists(processes_dir() / "trained.safetensors"));
-  EXPECT_FALSE(fs::exists(processes_dir() / "trained.safetensors.checkpoint"));
   alone("selective");
-  expect_done(
-      "distill alone-selective --architecture lenet --epochs 1 --batch 16 --threads 1 --processes 2 --out "
-      "student.safetensors");
-  EXPECT_TRUE(fs::exists(processes_dir() / "student.safetensors"));
+  for (const std::string recompute : {"auto", "all"}) {
+    const std::string common = " --batch 16 --threads 1 --processes 2 --recompute " + recompute + " --out ";
+    const std::string trained = "trained-" + recompute + ".safetensors",
+                      student = "student-" + recompute + ".safetensors";
+    expect_done("train --data data/signs/train-images.idx --architecture dtn --epochs 2" + common + trained);
+    EXPECT_TRUE(fs::exists(processes_dir() / trained));
+    EXPECT_FALSE(fs::exists(processes_dir() / (trained + ".checkpoint")));
+    expect_done("distill alone-selective --architecture lenet --epochs 1" + common + student);
+    EXPECT_TRUE(fs::exists(processes_dir() / student));
+  }
 }
 
 TEST_F(Scale, BenchDistributesItsJobs) {

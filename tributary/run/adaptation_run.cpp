@@ -397,6 +397,7 @@ KeepRule AdaptationRun::keep_rule() const {
 
 void AdaptationRun::follow(Ensemble ensemble) {
   const std::unique_ptr<Method> method = make_method();
+  for (SourceModel& source : ensemble.sources) set_memory(source, {options_.recompute});
   ensemble.keep_rows(RowBlock(session_.comm(), data_.target.size()));
   ensemble.to(options_.device);
   session_.shard(ensemble, method->supported_sharding());

@@ -94,6 +94,8 @@ std::optional<DistillationRunResult> DistillationRun::run() {
   } else if (session_.first()) {
     train(student, teachers, target);
   } else {
+    set_memory(student, {options_.recompute});
+    for (SourceModel& teacher : teachers.sources) set_memory(teacher, {options_.recompute});
     Checkpointer& checkpointer = session_.checkpointer(nullptr, options_.checkpoints);
     distill(student, teachers, target, options_.training, options_.seed, checkpointer, {});
   }

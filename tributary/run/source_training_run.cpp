@@ -160,6 +160,7 @@ std::optional<SourceTrainingRunResult> SourceTrainingRun::run() {
   weights.reset();
   session_.shard(model);
   if (!session_.first()) {
+    set_memory(model, {options_.recompute});
     Checkpointer& checkpointer = session_.checkpointer(nullptr, options_.checkpoints);
     train_source(model, split.training, split.validation, options_.training, options_.seed, checkpointer);
     return std::nullopt;
