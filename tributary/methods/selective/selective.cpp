@@ -246,9 +246,11 @@ class Adaptation {
       memory_.score = own_copy(from.at("score"));
     }
     if (options_.has_class_prior()) {
-      memory_.prior = here("prior");
-      require_numbers(memory_.prior, {classes}, "prior");
       memory_.trust = from.number("trust", 0);
+      if (from.find("prior")) {
+        memory_.prior = here("prior");
+        require_numbers(memory_.prior, {classes}, "prior");
+      }
     }
     if (options_.class_cap > 0) {
       require_integers(from.at("prediction"), {n}, 0, classes, "prediction");

@@ -141,10 +141,9 @@ Tensor SelectiveStep::informed_weight(const StepBatch& mine, const std::vector<T
 Tensor SelectiveStep::information_of(const Tensor& predicted, const Tensor& weight, const OwnClasses& own) const {
   const double marginal_epsilon = options_.aggregation.marginal_epsilon;
   if (!own.classes.defined())
-    return options_.has_class_prior() ? information_loss_with_prior(predicted, prior_)
-                                      : information_loss(predicted, kEntropyEpsilon, marginal_epsilon);
-  if (!options_.has_class_prior())
-    return weighted_information_loss(predicted, weight, kEntropyEpsilon, marginal_epsilon);
+    return has_prior_ ? information_loss_with_prior(predicted, prior_)
+                      : information_loss(predicted, kEntropyEpsilon, marginal_epsilon);
+  if (!has_prior_) return weighted_information_loss(predicted, weight, kEntropyEpsilon, marginal_epsilon);
   const Tensor prior = prior_.index_select(0, own.classes);
   return weighted_information_loss_with_prior(predicted, weight, prior / prior.sum().clamp_min(1e-12));
 }

@@ -54,8 +54,12 @@ class SelectiveStep {
   void update(double rate_factor) { optimiser_.step(rate_factor); }
   void update(const Tensor& rate_factor) { optimiser_.step(rate_factor); }
 
-  // Sets the class prior [K] that diversity is measured against, if the options ask for one.
-  void set_prior(const Tensor& prior) { prior_.copy_(prior); }
+  // Sets the class prior [K] that diversity is measured against; without it, it is uniform. Captured steps read later
+  // values, but must not be captured before the first one.
+  void set_prior(const Tensor& prior) {
+    prior_.copy_(prior);
+    has_prior_ = true;
+  }
 
   const Adversary& adversary() const { return adversary_; }
   // The state of the adversary and of the optimiser.
@@ -88,6 +92,7 @@ class SelectiveStep {
   Ensemble& ensemble_;
   SelectiveOptions options_;
   Tensor prior_;  // float [K], in the same memory throughout, because captured steps read it
+  bool has_prior_ = false;
   Sgd optimiser_;
   Adversary adversary_;
   Branches branches_;

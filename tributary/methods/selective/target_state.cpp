@@ -251,7 +251,7 @@ double prior_trust(const TargetState& state, const SelectiveOptions& options) {
 // The class prior that the options ask for; undefined if it is uniform. An estimated one is that of a score [n, K].
 Tensor prior_of(const Tensor& score, double trust, const Ensemble& ensemble, const SelectiveOptions& options,
                 const RowBlock& rows) {
-  if (!options.has_class_prior()) return {};
+  if (!options.has_class_prior() || (options.estimates_class_prior() && trust == 0)) return {};
   if (options.estimates_class_prior()) return estimated_prior(score.argmax(-1), score.size(1), trust, rows);
   return read_class_prior(options.class_prior, ensemble.classes()).to(score.device());
 }
