@@ -171,6 +171,7 @@ void join(const Candidate& candidate, const TensorFile& file, NetworkMatch& matc
   const TensorEntry* first = nullptr;
   for (const std::optional<size_t>& part : candidate.parts)
     if (part && first == nullptr) first = &file.entries()[*part];
+  TRIBUTARY_CHECK(first != nullptr, "{}: a tensor without parts", file.path());
   std::vector<uint8_t>& bytes = match.bytes.emplace_back();
   for (const std::optional<size_t>& part : candidate.parts) {
     const TensorEntry* entry = part ? &file.entries()[*part] : nullptr;
