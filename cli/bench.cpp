@@ -54,7 +54,7 @@ class Bench : public Command {
     table_.help_group("Table", {"methods", "targets", "seeds", "ablations", "sweep", "set", "skew"});
     table_.help_group("Training", {"architecture", "init", "source_epochs", "rounds", "inner_epochs", "epochs"});
     table_.help_group("Interrupted runs", {"save_every", "restart"});
-    table_.help_group("Hardware", {"device", "threads", "precision", "recompute", "jobs", "processes"});
+    table_.help_group("Hardware", {"device", "threads", "precision", "recompute", "gpu_memory", "jobs", "processes"});
     table_.add_to(app);
   }
 

@@ -81,7 +81,7 @@ class Distill : public Command {
     table_.help_group("Student", {"architecture", "init", "labels", "temperature"});
     table_.help_group("Training", {"epochs", "batch", "rate", "backbone_factor", "seed"});
     table_.help_group("Interrupted runs", {"save_every", "restart"});
-    table_.help_group("Hardware", {"device", "threads", "recompute", "processes"});
+    table_.help_group("Hardware", {"device", "threads", "recompute", "gpu_memory", "processes"});
     table_.add_to(app);
   }
 

@@ -9,7 +9,10 @@
 namespace tributary::cli {
 
 TerminalListener::TerminalListener(std::string command, bool quiet)
-    : command_(std::move(command)), is_terminal_(is_terminal()), progress_(std::cerr, is_terminal_, quiet) {}
+    : command_(std::move(command)),
+      is_terminal_(is_terminal()),
+      quiet_(quiet),
+      progress_(std::cerr, is_terminal_, quiet) {}
 
 void TerminalListener::on_skipped(const std::vector<SkippedPicture>& skipped, int64_t total) {
   report_skipped(command_, skipped, total);
@@ -20,6 +23,10 @@ void TerminalListener::on_resume(int64_t round) {
     print_message(fmt::format("tributary {}: resuming while the student learns the scores", command_));
   else
     print_message(fmt::format("tributary {}: resuming in round {}", command_, round));
+}
+
+void TerminalListener::on_memory_plan(const MemoryPlan& plan) {
+  if (!quiet_) print_message(fmt::format("tributary {}: {}", command_, description(plan)));
 }
 
 void TerminalListener::on_memory_retry(const PassMemory& memory) {

@@ -56,7 +56,7 @@ class Train : public Command {
     table_.help_group("Network", {"architecture", "init", "size"});
     table_.help_group("Training", {"epochs", "batch", "rate_backbone", "rate_head", "label_smoothing", "keep", "seed"});
     table_.help_group("Interrupted runs", {"save_every", "restart"});
-    table_.help_group("Hardware", {"device", "threads", "precision", "recompute", "processes"});
+    table_.help_group("Hardware", {"device", "threads", "precision", "recompute", "gpu_memory", "processes"});
     table_.add_to(app);
   }
 

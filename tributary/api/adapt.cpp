@@ -28,6 +28,7 @@ class HookListener : public RunListener {
     listener_.on_skipped(without_flags(skipped), total);
   }
   void on_resume(int64_t round) override { listener_.on_resume(round); }
+  void on_memory_plan(const MemoryPlan& plan) override { listener_.on_memory_plan(plan); }
   void on_memory_retry(const PassMemory& memory) override { listener_.on_memory_retry(memory); }
   void on_warning(const std::string& message) override { listener_.on_warning(without_flags(message)); }
   void on_progress(double share, const std::string& title, const std::string& facts) override {

@@ -27,7 +27,6 @@ ImageSet subset(const ImageSet& images, std::vector<int64_t> index) {
   part.crop = images.crop;
   part.digest = images.digest;
   part.threads = images.threads;
-  part.gpu_bytes = images.gpu_bytes;
   part.feature_bytes = images.feature_bytes;
   for (const int64_t i : index) part.names.push_back(images.names[static_cast<size_t>(i)]);
   if (images.in_memory()) {

@@ -26,7 +26,6 @@ struct ImageSet {
   uint64_t digest = 0;  // of the names and the sizes of the files, or of the content of a packed file
   std::function<void(int64_t index, uint8_t* to)> read;  // decodes one picture; thread-safe
   int threads = 0;                                       // for `read`; 0: all
-  int64_t gpu_bytes = -1;                                // that a GPU may cache; -1: half of its available memory
   int64_t feature_bytes = -1;                            // for features; -1: half of the device's available memory
 
   int64_t size() const { return static_cast<int64_t>(names.size()); }

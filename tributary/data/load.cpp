@@ -32,7 +32,6 @@ ImageSet empty_set(const LoadOptions& options) {
   set.height = set.width = options.preprocessing.resize;
   set.crop = options.preprocessing.size;
   set.threads = options.threads;
-  set.gpu_bytes = options.gpu_memory;
   set.feature_bytes = options.feature_memory;
   return set;
 }

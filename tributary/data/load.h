@@ -24,7 +24,6 @@ struct LoadOptions {
   double max_bad_share = 0.1;                      // a larger fraction of unreadable pictures is an error
   int64_t max_pixels = DecodeLimits{}.max_pixels;  // larger pictures are skipped
   int64_t memory = -1;                             // bytes for decoded pictures; -1: half of the available memory
-  int64_t gpu_memory = -1;                         // the same on a GPU
   int64_t feature_memory = -1;                     // bytes for features; -1: half of the device's available memory
 };
 

@@ -45,26 +45,74 @@ bool is_out_of_gpu_memory(const std::exception& error) {
   return what.find("out of memory") != std::string_view::npos || what.find("ALLOC_FAILED") != std::string_view::npos;
 }
 
+constexpr int64_t kContext = int64_t{1} << 30;  // of the CUDA context and the kernels of cuDNN and cuBLAS, about
+
 #ifdef TRIBUTARY_CUDA
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+int64_t limit = 0;         // of this process; 0: none
+int64_t earlier_peak = 0;  // of the reserved bytes, before the last restart
+
+// Free and total bytes of the GPU.
+std::pair<int64_t, int64_t> device_memory(torch::Device device) {
+  const c10::cuda::CUDAGuard guard(device);  // cudaMemGetInfo asks the current device
+  size_t free = 0, total = 0;
+  cudaMemGetInfo(&free, &total);
+  return {static_cast<int64_t>(free), static_cast<int64_t>(total)};
+}
+
+}  // namespace
+
 void release_cached_memory(torch::Device device) {
-  if (device.is_cuda()) c10::cuda::CUDACachingAllocator::emptyCache();
+  if (device.is_cuda()) allocator::emptyCache();
+}
+
+void limit_gpu_memory(torch::Device device, int64_t bytes) {
+  if (device.is_cpu() || bytes == limit) return;
+  if (bytes > 0 && bytes <= kContext) input_error("--gpu-memory must be more than 1 GiB, which the CUDA context takes");
+  limit = bytes;
+  const auto total = static_cast<double>(device_memory(device).second);
+  const double share = bytes > 0 ? std::min(static_cast<double>(bytes - kContext) / total, 1.0) : 1.0;
+  allocator::setMemoryFraction(share, device.index());
+}
+
+int64_t total_memory(torch::Device device) {
+  if (device.is_cpu()) return std::numeric_limits<int64_t>::max();
+  const int64_t total = device_memory(device).second;
+  return limit > 0 ? std::min(limit, total) : total;
 }
 
 int64_t free_memory(torch::Device device) {
   if (device.is_cpu()) return std::numeric_limits<int64_t>::max();
-  const c10::cuda::CUDAGuard guard(device);  // cudaMemGetInfo asks the current device
-  size_t free = 0, total = 0;
-  cudaMemGetInfo(&free, &total);
-  return static_cast<int64_t>(free);
+  const int64_t free = device_memory(device).first;
+  if (limit == 0) return free;
+  const int64_t reserved = allocator::getDeviceStats(device.index()).reserved_bytes[0].current;
+  return std::clamp<int64_t>(limit - kContext - reserved, 0, free);
 }
 
 int64_t peak_memory(torch::Device device) {
   if (device.is_cpu()) return 0;
-  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
-  return stats.reserved_bytes[0].peak;
+  return std::max(earlier_peak, allocator::getDeviceStats(device.index()).reserved_bytes[0].peak);
+}
+
+MemoryMeter gpu_meter(torch::Device device) {
+  const auto taken = [device] { return allocator::getDeviceStats(device.index()).allocated_bytes[0]; };
+  return {[taken] { return taken().current; }, [taken] { return taken().peak; },
+          [device] {
+            earlier_peak = peak_memory(device);
+            allocator::resetPeakStats(device.index());
+          }};
 }
 #else
 void release_cached_memory(torch::Device) {}
+
+void limit_gpu_memory(torch::Device, int64_t) {}
+
+int64_t total_memory(torch::Device) {
+  return std::numeric_limits<int64_t>::max();
+}
 
 int64_t free_memory(torch::Device) {
   return std::numeric_limits<int64_t>::max();
@@ -73,10 +121,13 @@ int64_t free_memory(torch::Device) {
 int64_t peak_memory(torch::Device) {
   return 0;
 }
+
+MemoryMeter gpu_meter(torch::Device) {
+  TRIBUTARY_CHECK(false, "this build has no GPU");
+}
 #endif
 
 int64_t peak_process_memory(torch::Device device) {
-  constexpr int64_t kContext = int64_t{1} << 30;  // of the CUDA context and the kernels of cuDNN and cuBLAS, about
   const int64_t reserved = peak_memory(device);
   return reserved > 0 ? reserved + kContext : 0;
 }

@@ -12,6 +12,7 @@
 #include "tributary/model/backbone.h"
 #include "tributary/run/models.h"
 #include "tributary/train/evaluate.h"
+#include "tributary/train/memory_plan.h"
 #include "tributary/train/memory_retry.h"
 
 namespace tributary {
@@ -150,28 +151,39 @@ void declare(OptionTable& table, SpeedOptions& options) {
 
 namespace {
 
-nlohmann::json description(const SpeedOptions& options, torch::Device device, int threads) {
+nlohmann::json description(const SpeedOptions& options, const PassMemory& memory, torch::Device device, int threads) {
   return {{"device", device.str()},
           {"architecture", options.architecture},
           {"sources", options.sources},
           {"batch", options.batch},
-          {"recompute", name_of(options.recompute)},
+          {"recompute", name_of(memory.recompute)},
+          {"micro_batch", memory.micro_batch},
           {"precision", device.is_cuda() && is_mixed(options.precision) ? "bfloat16" : "float32"},
           {"threads", threads}};
+}
+
+// Sets and returns the memory of training passes: as options say, or less if it is short.
+PassMemory plan_passes(Ensemble& ensemble, const SpeedOptions& options) {
+  PassMemory memory{options.recompute};
+  const std::optional<MemoryPlan> plan = memory_plan(ensemble.sources, held_passes(SelectiveOptions()), options.batch,
+                                                     memory, is_mixed(options.precision));
+  if (plan) memory = plan->memory;
+  for (SourceModel& source : ensemble.sources) set_memory(source, memory);
+  return memory;
 }
 
 // Training speed with the weights of a file.
 nlohmann::json measure_source(SpeedOptions options, torch::Device device, int threads) {
   Ensemble ensemble = equal_sources(options.source, options.trust, options.sources);
   ensemble.to(device);
-  for (SourceModel& source : ensemble.sources) set_memory(source, {options.recompute});
+  const PassMemory memory = plan_passes(ensemble, options);
   options.architecture = ensemble.sources.front().info().architecture;
   options.classes = static_cast<int64_t>(ensemble.classes().size());
   const DeviceImages images(random_pictures(options.pictures, ensemble.preprocessing()), device);
   const auto measured = [&](bool cuda_graph) {
     return nlohmann::json{{"pictures_per_second", training_speed(ensemble, images, options, cuda_graph)}};
   };
-  nlohmann::json result = description(options, device, threads);
+  nlohmann::json result = description(options, memory, device, threads);
   result["train_eager"] = measured(false);
   if (CudaGraph::possible(device) && ensemble.sources.front().capturable()) result["train_recorded"] = measured(true);
   return result;
@@ -187,7 +199,7 @@ nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int thr
   const bool bfloat16 = gpu && is_mixed(options.precision);
   Ensemble ensemble = random_sources(options.architecture, options.sources, options.classes);
   ensemble.to(device);
-  for (SourceModel& source : ensemble.sources) set_memory(source, {options.recompute});
+  const PassMemory memory = plan_passes(ensemble, options);
   const ImageSet pictures = random_pictures(options.pictures, ensemble.preprocessing());
   const DeviceImages images(pictures, device);
   SourceModel& first = ensemble.sources.front();
@@ -202,7 +214,7 @@ nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int thr
   evaluate(first, images, bfloat16);
   const double evaluation = seconds_on(device, [&] { evaluate(first, images, bfloat16); });
   const double eager = training_speed(ensemble, images, options, false);
-  nlohmann::json result = description(options, device, threads);
+  nlohmann::json result = description(options, memory, device, threads);
   result["peak"] = {{"teraflops", peak.flops / 1e12}, {"gigabytes_per_second", peak.bytes / 1e9}};
   result["decode"] = relative_to_bound(decode.ours, decode.libjpeg);
   result["evaluate"] = relative_to_bound(static_cast<double>(options.pictures) / evaluation, bound(false));

@@ -4,6 +4,7 @@
 #include "tributary/checkpoint/checkpointer.h"
 #include "tributary/data/image_set.h"
 #include "tributary/methods/observer.h"
+#include "tributary/model/pass_cost.h"
 
 namespace tributary {
 
@@ -27,6 +28,8 @@ class Method {
   }
   // Whether sources may recompute activations (model/pass_memory.h) if memory is short.
   virtual bool supports_recomputation() const { return true; }
+  // The passes that its steps hold at the same time.
+  virtual HeldPasses held_passes() const { return {}; }
   // How ranks may split its training.
   virtual SupportedSharding supported_sharding() const { return SupportedSharding::kRows; }
 };

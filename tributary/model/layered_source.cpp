@@ -113,6 +113,12 @@ Tensor LayeredSource::backbone_features_alone(const Tensor& x, DropoutStream* dr
   return backbone_.network.forward(x, dropout_stream);
 }
 
+Tensor LayeredSource::trial_features(const Tensor& x) {
+  const Repetition untraced(backbone_.network, nullptr);
+  DropoutStream dropout_stream(Random(0), x.device());
+  return recomputes() ? in_segments(x, dropout_stream) : backbone_.network.forward(x, &dropout_stream);
+}
+
 void LayeredSource::set_memory(const PassMemory& memory) {
   memory_ = memory;
   if (memory.recompute != Recompute::kNone && segments_.empty()) segments_ = segments_of(backbone_.network, size_);

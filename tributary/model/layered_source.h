@@ -45,6 +45,8 @@ class LayeredSource : public SourceBody {
   // Shards all further passes of the backbone.
   void shard(const Sharding& sharding);
   const Sharding& sharding() const { return sharding_; }
+  // F(x) of a training pass that leaves no trace: masks of its own, and the running statistics stay as they are.
+  Tensor trial_features(const Tensor& x);
   // Limits the memory of all further passes of the backbone.
   void set_memory(const PassMemory& memory);
   const PassMemory& memory() const { return memory_; }

@@ -19,6 +19,7 @@
 #include "tributary/model_io/source_spec.h"
 #include "tributary/run/predictions.h"
 #include "tributary/train/evaluate.h"
+#include "tributary/train/memory_plan.h"
 #include "tributary/train/memory_retry.h"
 
 namespace tributary {
@@ -149,19 +150,20 @@ std::optional<AdaptationRunResult> AdaptationRun::run() {
     follow(std::move(sources));
     return std::nullopt;
   }
-  const PassMemory own{options_.recompute};
   if (session_.comm()) {
-    attempt(*folder, std::move(sources), own);
+    attempt(*folder, std::move(sources), PassMemory{options_.recompute}, /*first=*/true);
   } else {
+    const PassMemory planned = planned_memory(sources);
     // A failed attempt has changed the sources, so the next one loads them again.
+    bool first = true;
     retry_with_less_memory(
-        own, options_.batch, options_.device,
+        planned, options_.batch, options_.device,
         [&](const PassMemory& memory) {
-          if (memory != own) {
+          if (!first) {
             sources = load_unadapted();
             match_scores(sources);
           }
-          attempt(*folder, std::move(sources), memory);
+          attempt(*folder, std::move(sources), memory, std::exchange(first, false));
         },
         [&](const PassMemory& memory) { listener_.on_memory_retry(memory); });
   }
@@ -421,7 +423,19 @@ std::optional<HistoryOptions> AdaptationRun::history_options() const {
   return options_.outputs.history ? std::optional(HistoryOptions()) : std::nullopt;
 }
 
-void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, const PassMemory& memory) {
+PassMemory AdaptationRun::planned_memory(Ensemble& sources) const {
+  const PassMemory least{options_.recompute};
+  const std::unique_ptr<Method> method = make_method();
+  if (!method->supports_recomputation()) return least;
+  sources.to(options_.device);
+  const std::optional<MemoryPlan> plan = memory_plan(sources.sources, method->held_passes(), options_.batch, least,
+                                                     is_mixed(options_.method_options.precision));
+  if (!plan) return least;
+  listener_.on_memory_plan(*plan);
+  return plan->memory;
+}
+
+void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, const PassMemory& memory, bool first) {
   const std::unique_ptr<Method> method = make_method();
   if (memory != PassMemory{} && !method->supports_recomputation())
     throw MemoryError(fmt::format("out of GPU memory, and {} cannot recompute activations; use a smaller --batch",
@@ -448,10 +462,9 @@ void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, const PassMemo
   ObserverState state(observers);
   Observers all({&observers, &state});
 
-  CheckpointFolder checkpointer(
-      folder.file("checkpoint"),
-      {options_.checkpoints.every, options_.checkpoints.restart && memory == PassMemory{options_.recompute},
-       [this](const std::string& message) { listener_.on_warning(message); }});
+  CheckpointFolder checkpointer(folder.file("checkpoint"),
+                                {options_.checkpoints.every, options_.checkpoints.restart && first,
+                                 [this](const std::string& message) { listener_.on_warning(message); }});
   checkpointer.clean();
   const int64_t round = resume(folder, checkpointer, all, state, ensemble);
   if (round > 0) {

@@ -98,8 +98,11 @@ class AdaptationRun {
   KeepRule keep_rule() const;
   // Adapts on a rank other than the first, which alone has the folder.
   void follow(Ensemble ensemble);
-  // Adapts from the latest checkpoint, or from the start, and writes the results.
-  void attempt(RunFolder& folder, Ensemble ensemble, const PassMemory& memory);
+  // How the passes of the sources fit into the memory of the device, to which it moves them.
+  PassMemory planned_memory(Ensemble& sources) const;
+  // Adapts from the latest checkpoint, or from the start, and writes the results. Only the first attempt obeys
+  // --restart.
+  void attempt(RunFolder& folder, Ensemble ensemble, const PassMemory& memory, bool first);
   // With EstimateKind::kFull: adapts without each source in turn, in folders of their own, and remembers the labels. A
   // finished one is not repeated.
   void leave_sources_out(const Ensemble& sources);

@@ -21,6 +21,11 @@ void CommonOptions::declare(OptionTable& table) {
                {{"auto", DeviceChoice::kAuto}, {"cpu", DeviceChoice::kCpu}, {"cuda", DeviceChoice::kCuda}},
                "device to compute on; auto takes a GPU if there is one");
   table.integer("", "threads", &threads, 0, 1024, "CPU threads; 0 takes all cores");
+  table
+      .number("", "gpu_memory", &gpu_memory, 0, 1e6,
+              "GiB of GPU memory that this process may take, its CUDA context included; 0 takes what is free")
+      .metavar("GIB")
+      .transient();
   table.flag("", "json", &json, "print the result as JSON").transient();
   table.text("", "config", &config, "TOML file with any of these options; flags override it")
       .metavar("FILE")
@@ -41,6 +46,7 @@ torch::Device CommonOptions::prepare() {
   keep_freed_memory();
   threads = set_threads(static_cast<int>(threads));
   const torch::Device chosen = resolve_device(device);
+  limit_gpu_memory(chosen, static_cast<int64_t>(gpu_memory * kGibibyte));
   device = chosen.is_cuda() ? DeviceChoice::kCuda : DeviceChoice::kCpu;
   return chosen;
 }
@@ -65,13 +71,6 @@ void DataOptions::declare(OptionTable& table) {
           "data", "memory", &memory, 0, 1e6,
           "GiB of decoded pictures to keep in memory; pictures of a larger set are decoded at every use; 0 takes half "
           "of the free memory")
-      .metavar("GIB")
-      .transient();
-  table
-      .number(
-          "data", "gpu_memory", &gpu_memory, 0, 1e6,
-          "GiB of decoded pictures to keep on the GPU; batches of a larger set are copied to it; 0 takes half of the "
-          "free memory")
       .metavar("GIB")
       .transient();
   table
@@ -112,7 +111,6 @@ LoadOptions DataOptions::load_options(int64_t threads) const {
   options.max_pixels = static_cast<int64_t>(max_megapixels * 1e6);
   const auto bytes = [](double gibibytes) { return gibibytes > 0 ? static_cast<int64_t>(gibibytes * kGibibyte) : -1; };
   options.memory = bytes(memory);
-  options.gpu_memory = bytes(gpu_memory);
   options.feature_memory = bytes(feature_memory);
   return options;
 }

@@ -15,6 +15,7 @@
 #include "tributary/model_io/model_file.h"
 #include "tributary/run/finished_model.h"
 #include "tributary/train/evaluate.h"
+#include "tributary/train/memory_plan.h"
 #include "tributary/train/memory_retry.h"
 
 namespace tributary {
@@ -113,24 +114,32 @@ void DistillationRun::train(SourceModel& student, Ensemble& teachers, const Imag
   }
   Checkpointer& checkpointer = session_.checkpointer(&checkpoints.checkpointer(), options_.checkpoints);
   const NamedTensors initial = copy_of(student.state());
-  const PassMemory own{options_.recompute};
+  constexpr int64_t kDefaultBatch = 64;
+  const int64_t batch = options_.training.batch > 0 ? options_.training.batch : kDefaultBatch;
+  PassMemory first{options_.recompute};
+  if (!session_.comm()) {
+    const std::optional<MemoryPlan> plan = memory_plan({&student, 1}, {}, batch, first, /*mixed_precision=*/false);
+    if (plan) {
+      listener_.on_memory_plan(*plan);
+      first = plan->memory;
+    }
+  }
   const auto attempt = [&](const PassMemory& memory) {
     student.restore(initial);
     set_memory(student, memory);
     for (SourceModel& teacher : teachers.sources) set_memory(teacher, memory);
-    if (memory != own) checkpoints.checkpointer().rescan();
+    if (memory != first) checkpoints.checkpointer().rescan();
     distill(student, teachers, target, options_.training, options_.seed, checkpointer,
             [&](const DistillationProgress& at) {
               listener_.on_progress(static_cast<double>(at.step) / static_cast<double>(at.steps), "distill",
                                     std::isnan(at.loss) ? "" : fmt::format("loss {:.3f}", at.loss));
             });
   };
-  constexpr int64_t kDefaultBatch = 64;
   if (session_.comm())
-    attempt(own);
+    attempt(first);
   else
-    retry_with_less_memory(own, options_.training.batch > 0 ? options_.training.batch : kDefaultBatch, options_.device,
-                           attempt, [&](const PassMemory& memory) { listener_.on_memory_retry(memory); });
+    retry_with_less_memory(first, batch, options_.device, attempt,
+                           [&](const PassMemory& memory) { listener_.on_memory_retry(memory); });
   listener_.on_trained();
   save_finished(options_.out, student, config_, nlohmann::json::object());
   checkpoints.finish();

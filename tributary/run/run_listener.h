@@ -8,7 +8,7 @@
 
 #include "tributary/data/skipped.h"
 #include "tributary/methods/observer.h"
-#include "tributary/model/pass_memory.h"
+#include "tributary/train/memory_plan.h"
 
 namespace tributary {
 
@@ -21,6 +21,8 @@ class RunListener {
   virtual void on_skipped(const std::vector<SkippedPicture>& /*skipped*/, int64_t /*total*/) {}
   // An adaptation resumes from a checkpoint in this round.
   virtual void on_resume(int64_t /*round*/) {}
+  // How training will use the memory of the GPU, before the first step.
+  virtual void on_memory_plan(const MemoryPlan& /*plan*/) {}
   // The GPU ran out of memory. The run starts again with passes that take less of it.
   virtual void on_memory_retry(const PassMemory& /*memory*/) {}
   virtual void on_warning(const std::string& /*message*/) {}

@@ -16,6 +16,7 @@
 #include "tributary/run/finished_model.h"
 #include "tributary/run/models.h"
 #include "tributary/train/evaluate.h"
+#include "tributary/train/memory_plan.h"
 #include "tributary/train/memory_retry.h"
 
 namespace tributary {
@@ -193,11 +194,19 @@ void SourceTrainingRun::train(SourceModel& model, const Split& split, SourceTrai
     return;
   }
   Checkpointer& checkpointer = session_.checkpointer(&checkpoints.checkpointer(), options_.checkpoints);
-  const PassMemory own{options_.recompute};
+  PassMemory first{options_.recompute};
+  if (!session_.comm()) {
+    const std::optional<MemoryPlan> plan =
+        memory_plan({&model, 1}, {}, options_.training.batch, first, is_mixed(options_.training.precision));
+    if (plan) {
+      listener_.on_memory_plan(*plan);
+      first = plan->memory;
+    }
+  }
   const auto attempt = [&](const PassMemory& memory) {
     model.restore(initial);
     set_memory(model, memory);
-    if (memory != own) checkpoints.checkpointer().rescan();
+    if (memory != first) checkpoints.checkpointer().rescan();
     result.validation_accuracy =
         train_source(model, split.training, split.validation, options_.training, options_.seed, checkpointer,
                      [&](const SourceTrainingProgress& at) {
@@ -208,9 +217,9 @@ void SourceTrainingRun::train(SourceModel& model, const Split& split, SourceTrai
                      });
   };
   if (session_.comm())
-    attempt(own);
+    attempt(first);
   else
-    result.memory = retry_with_less_memory(own, options_.training.batch, options_.device, attempt,
+    result.memory = retry_with_less_memory(first, options_.training.batch, options_.device, attempt,
                                            [&](const PassMemory& memory) { listener_.on_memory_retry(memory); });
   listener_.on_trained();
   save_finished(options_.out, model, config_, to_json(result));

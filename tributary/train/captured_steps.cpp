@@ -1,5 +1,7 @@
 #include "tributary/train/captured_steps.h"
 
+#include "tributary/device/device.h"
+
 namespace tributary {
 namespace {
 
@@ -48,6 +50,7 @@ Tensor CapturedSteps::run(const StepPlan& plan, bool usual) {
   }
   if (!captured.work.captured()) {
     captured.plan = plan.on(device_);
+    release_cached_memory(device_);  // a graph has memory of its own
     captured.work.capture([&] {
       std::vector<DropoutStream> dropout_stream = captured.masks->draw(captured.plan->dropout_keys());
       captured.result = step_(*captured.plan, dropout_stream);

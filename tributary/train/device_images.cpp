@@ -18,8 +18,7 @@ DeviceImages::DeviceImages(std::shared_ptr<const ImageSet> images, torch::Device
       size_{images_->height, images_->width,
             images_->crop > 0 ? images_->crop : std::min(images_->height, images_->width)} {
   const int64_t bytes = images_->size() * images_->picture_bytes();
-  const int64_t budget = images_->gpu_bytes >= 0 ? images_->gpu_bytes : free_memory(device) / 2;
-  if (images_->in_memory() && (device.is_cpu() || bytes <= budget)) {
+  if (images_->in_memory() && (device.is_cpu() || bytes <= free_memory(device) / 2)) {
     auto* memory = const_cast<uint8_t*>(images_->data());  // only read
     pixels_ = torch::from_blob(memory, {images_->size(), images_->height, images_->width, 3}, torch::kUInt8).to(device);
   }

@@ -8,6 +8,7 @@
 #include "tributary/base/text.h"
 #include "tributary/comm/consensus.h"
 #include "tributary/device/accelerator.h"
+#include "tributary/device/device.h"
 #include "tributary/train/sequential_batches.h"
 
 namespace tributary {
@@ -16,8 +17,10 @@ int64_t evaluation_batch(const DeviceImages& images) {
   const int64_t pixels = images.crop() * images.crop();
   if (images.device().is_cpu()) return std::clamp<int64_t>((1 << 20) / pixels, 1, 256);
   constexpr int64_t kUsual = int64_t{224} * 224;
-  if (pixels > kUsual) return std::max<int64_t>(256 * kUsual / pixels, 1);
-  return std::clamp<int64_t>((1 << 22) / pixels, 256, 4096);
+  constexpr int64_t kBytesPerPixel = 256;  // of activations, about those of a DenseNet
+  const int64_t fitting = std::max<int64_t>(total_memory(images.device()) / 8 / (kBytesPerPixel * pixels), 1);
+  if (pixels > kUsual) return std::clamp<int64_t>(256 * kUsual / pixels, 1, fitting);
+  return std::min(std::clamp<int64_t>((1 << 22) / pixels, 256, 4096), fitting);
 }
 
 namespace {

@@ -63,6 +63,7 @@ Tensor trained_tensor(const std::vector<float>& values, torch::Device device);
 class JointMethod : public LearnedMethod {
  public:
   explicit JointMethod(const MethodOptions& common) : common_(common) {}
+  HeldPasses held_passes() const override { return {.of_all_sources = true}; }
   SupportedSharding supported_sharding() const override { return SupportedSharding::kEither; }
 
  protected:

@@ -16,6 +16,7 @@ class SelectiveSelfTraining : public Method {
   // With the labels of some target samples, if the user gave them.
   explicit SelectiveSelfTraining(SelectiveOptions options, GivenLabels given = {})
       : options_(std::move(options)), given_(std::move(given)) {}
+  HeldPasses held_passes() const override { return tributary::held_passes(options_); }
   SupportedSharding supported_sharding() const override { return SupportedSharding::kEither; }
   using Method::adapt;
   void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Checkpointer& checkpointer) override;

@@ -9,6 +9,7 @@ namespace {
 class SelectiveOracle : public Method {
  public:
   SelectiveOracle(SelectiveOptions options, Labels labels) : options_(std::move(options)), labels_(std::move(labels)) {}
+  HeldPasses held_passes() const override { return tributary::held_passes(options_); }
   SupportedSharding supported_sharding() const override { return SupportedSharding::kEither; }
   using Method::adapt;
   void adapt(Ensemble& ensemble, const ImageSet& target, Observer& observer, Checkpointer& checkpointer) override {

@@ -203,6 +203,12 @@ void apply_variant(SelectiveOptions& options, Variant variant) {
   }
 }
 
+HeldPasses held_passes(const SelectiveOptions& options) {
+  const bool holds_mixed =
+      options.information_set == InformationSet::kMixed || options.adversarial_set == AdversarialSet::kMixed;
+  return {true, options.mixup && holds_mixed ? 3 : 2, options.mixup && !holds_mixed};
+}
+
 Augmentation augmentation_of(const SelectiveOptions& options) {
   Augmentation augmentation = options.augmentation;
   if (augmentation.level == AugmentationLevel::kAuto && options.variant == Variant::kTributary)

@@ -9,6 +9,7 @@
 #include "tributary/adapt/prototypes.h"
 #include "tributary/adapt/selection.h"
 #include "tributary/methods/method_options.h"
+#include "tributary/model/pass_cost.h"
 #include "tributary/train/sgd.h"
 
 namespace tributary {
@@ -93,6 +94,9 @@ void apply_ablations(SelectiveOptions& options);
 void declare_selective(OptionTable& table, SelectiveOptions& options);
 // Declares every field.
 void declare(OptionTable& table, SelectiveOptions& options);
+
+// The passes that a training step holds: confident, unconfident and mixed ones.
+HeldPasses held_passes(const SelectiveOptions& options);
 
 // The augmentation of these options: strong for the variant `tributary` unless a level is given.
 Augmentation augmentation_of(const SelectiveOptions& options);

@@ -1,0 +1,49 @@
+#include "tributary/train/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tributary/base/memory.h"
+#include "tributary/device/device.h"
+#include "tributary/train/memory_retry.h"
+
+namespace tributary {
+namespace {
+
+// Workspaces of cuDNN, the batch itself, heads, and memory that the allocator cannot use because it is in pieces.
+constexpr double kSlack = 1.15;
+constexpr double kWorkspaces = 0.375 * kGibibyte;
+
+}  // namespace
+
+std::string description(const MemoryPlan& plan) {
+  return fmt::format("GPU memory: {}; a step of {} pictures takes {:.1f} of {:.1f} GiB", description(plan.memory),
+                     plan.batch, plan.step / kGibibyte, plan.available / kGibibyte);
+}
+
+MemoryPlan memory_plan(const std::vector<PassCost>& costs, const HeldPasses& passes, int64_t batch,
+                       const PassMemory& least, double available) {
+  MemoryPlan plan{least, batch, 0, available};
+  for (std::optional<PassMemory> memory = least; memory; memory = with_less_memory(*memory, batch)) {
+    plan.memory = *memory;
+    plan.step = kSlack * step_bytes(costs, passes, batch, *memory) + kWorkspaces;
+    if (plan.step <= available) break;
+  }
+  return plan;
+}
+
+std::optional<MemoryPlan> memory_plan(std::span<SourceModel> sources, const HeldPasses& passes, int64_t batch,
+                                      const PassMemory& least, bool mixed_precision) {
+  const bool known = std::all_of(sources.begin(), sources.end(), [](SourceModel& source) {
+    return source.layered() != nullptr && source.device().is_cuda();
+  });
+  if (sources.empty() || !known) return std::nullopt;
+  const torch::Device device = sources.front().device();
+  std::vector<PassCost> costs;
+  for (SourceModel& source : sources) costs.push_back(measure_pass(source, mixed_precision, gpu_meter(device)));
+  release_cached_memory(device);
+  return memory_plan(costs, passes, batch, least, static_cast<double>(free_memory(device)));
+}
+
+}  // namespace tributary
