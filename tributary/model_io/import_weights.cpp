@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "tributary/base/class_names.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/path_names.h"
