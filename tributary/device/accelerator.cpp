@@ -3,9 +3,11 @@
 #include <ATen/Context.h>
 #include <torch/version.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "tributary/base/error.h"
+#include "tributary/device/device.h"
 
 #if defined(TRIBUTARY_CUDA) && TORCH_VERSION_MAJOR >= 2
 #define TRIBUTARY_GRAPHS 1
@@ -205,6 +207,28 @@ Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value) {
   const double scale = 1 / std::sqrt(static_cast<double>(query.size(-1)));
   return (query * scale).matmul(key.transpose(-2, -1)).softmax(-1).matmul(value);
 #endif
+}
+
+Tensor conv_relu(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& added,
+                 const ConvWindow& window) {
+  const std::vector<int64_t> stride(2, window.stride), padding(2, window.padding), dilation(2, 1);
+#ifdef TRIBUTARY_GRAPHS
+  static std::atomic<bool> fused = true;  // until cuDNN refuses once
+  if (x.is_cuda() && fused) {
+    try {
+      if (!added.defined())
+        return at::cudnn_convolution_relu(x, weight, bias, stride, padding, dilation, window.groups);
+      return at::cudnn_convolution_add_relu(x, weight, added.to(x.scalar_type()), /*alpha=*/1.0, bias, stride, padding,
+                                            dilation, window.groups);
+    } catch (const std::exception& error) {
+      if (is_out_of_gpu_memory(error)) throw;
+      fused = false;
+    }
+  }
+#endif
+  Tensor y = at::conv2d(x, weight, bias, stride, padding, dilation, window.groups);
+  if (added.defined()) y.add_(added);
+  return y.relu_();
 }
 
 void scale_all(std::vector<Tensor>& tensors, const Tensor& factor) {

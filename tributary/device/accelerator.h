@@ -117,6 +117,13 @@ class CudaGraph {
 // available.
 Tensor attend(const Tensor& query, const Tensor& key, const Tensor& value);
 
+struct ConvWindow {
+  int64_t stride, padding, groups;
+};
+// relu(conv(x) + bias + added), with `added` of the output's shape or undefined. One kernel where cuDNN has it.
+Tensor conv_relu(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& added,
+                 const ConvWindow& window);
+
 // Multiplies every tensor by `factor`, float [] on their device, in as few kernels as possible.
 void scale_all(std::vector<Tensor>& tensors, const Tensor& factor);
 

@@ -106,12 +106,17 @@ int Network::add(LayerKind kind, std::vector<int> inputs, LayerName name) {
   return last();
 }
 
+Tensor Network::apply(int layer, std::vector<Tensor>& values, DropoutStream* dropout_stream) {
+  Layer& applied = layers_[static_cast<size_t>(layer)];
+  return std::visit(Apply{values, applied.inputs, dropout_stream}, applied.kind);
+}
+
 template <typename Watch>
 Tensor Network::run(const Tensor& x, DropoutStream* dropout_stream, LayerRange layers, Watch watch) {
   std::vector<Tensor> values(layers_.size() + 1);
   values[layers.begin] = x;
   for (int i = layers.begin; i < layers.end; ++i) {
-    values[i + 1] = std::visit(Apply{values, layers_[i].inputs, dropout_stream}, layers_[i].kind);
+    values[i + 1] = apply(i, values, dropout_stream);
     watch(values[i + 1]);
     for (const int input : layers_[i].inputs)
       if (last_use_[input] == i) values[input] = Tensor();

@@ -86,6 +86,8 @@ class Network {
   Tensor forward(const Tensor& x, DropoutStream* dropout_stream);
   // The same for some layers: `x` is the last value before them, and they read no earlier one.
   Tensor forward(const Tensor& x, DropoutStream* dropout_stream, LayerRange layers);
+  // The output of one layer, whose inputs are in `values`.
+  Tensor apply(int layer, std::vector<Tensor>& values, DropoutStream* dropout_stream);
   // The order does not depend on the naming.
   TensorList tensors(Naming naming = Naming::kTorchvision) const;
   // Buffers of torchvision's state dictionaries that are not tensors of the network, because they follow from its

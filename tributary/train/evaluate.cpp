@@ -9,6 +9,8 @@
 #include "tributary/comm/consensus.h"
 #include "tributary/device/accelerator.h"
 #include "tributary/device/device.h"
+#include "tributary/model/folded_network.h"
+#include "tributary/model/layered_source.h"
 #include "tributary/train/sequential_batches.h"
 
 namespace tributary {
@@ -24,6 +26,13 @@ int64_t evaluation_batch(const DeviceImages& images) {
 }
 
 namespace {
+
+// Folds the network of a source where that pays: on a GPU, in mixed precision.
+void fold(SourceModel& source, std::optional<FoldedNetwork>& folded) {
+  LayeredSource* const layers = source.layered();
+  if (layers && layers->memory().micro_batch == 0 && MixedPrecision::active(source.device()))
+    folded.emplace(layers->network(), torch::kBFloat16);
+}
 
 // Collects the outputs of several sources batch by batch.
 class OutputCollection {
@@ -41,7 +50,10 @@ class OutputCollection {
  private:
   Tensor joined_logits(size_t source) const;
 
+  Tensor features(size_t source, const Tensor& x);
+
   std::span<SourceModel> sources_;
+  std::vector<std::optional<FoldedNetwork>> folded_;  // per source
   Communicator* comm_;
   RowBlock rows_;
   bool by_sources_ = false;
@@ -56,6 +68,7 @@ OutputCollection::OutputCollection(std::span<SourceModel> sources, const DeviceI
   const int64_t kept = rows.shard(images.size()).count();
   int64_t joint_width = 0;
   for (const SourceModel& source : sources) joint_width += source.info().feature_width;
+  for (SourceModel& source : sources) fold(source, folded_.emplace_back());
   kind_ = feature_kind(kept, joint_width, images.feature_bytes());
   for (const SourceModel& source : sources) by_sources_ = by_sources_ || source.sharding().by == Sharding::By::kSources;
   if (!keep_features) return;
@@ -71,11 +84,17 @@ Shard OutputCollection::own_rows(int64_t total) const {
   return comm_ && !by_sources_ ? tributary::own_rows(*comm_, total) : Shard{0, total};
 }
 
+Tensor OutputCollection::features(size_t source, const Tensor& x) {
+  SourceModel& model = sources_[source];
+  return folded_[source] ? model.layered()->bottleneck_features(folded_[source]->forward(x), nullptr)
+                         : model.features_alone(x);
+}
+
 void OutputCollection::add(const std::vector<Tensor>& x, int64_t total) {
   std::vector<Tensor> features(sources_.size());
   for (size_t j = 0; j < sources_.size(); ++j)
     if (rows_.divided() || !sources_[j].sharding().elsewhere())
-      features[j] = sources_[j].features_alone(x[j]).to(torch::kFloat32);
+      features[j] = this->features(j, x[j]).to(torch::kFloat32);
   for (size_t j = 0; j < sources_.size(); ++j) {
     const Sharding& sharding = sources_[j].sharding();
     if (rows_.divided()) {
