@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "tributary/artefacts/run_folder.h"
 #include "tributary/base/error.h"
+#include "tributary/base/message.h"
 #include "tributary/base/option_values.h"
 #include "tributary/base/text.h"
 #include "tributary/run/adaptation_setup.h"

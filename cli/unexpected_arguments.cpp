@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tributary/base/message.h"
 #include "tributary/base/option_values.h"
 #include "tributary/base/text.h"
 #include "tributary/data/image/decode.h"

@@ -16,6 +16,7 @@
 #include "tests/support/pictures.h"
 #include "tests/support/safe_text.h"
 #include "tributary/artefacts/run_folder.h"
+#include "tributary/base/files.h"
 
 namespace tributary {
 namespace {

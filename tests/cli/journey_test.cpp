@@ -1,4 +1,5 @@
 // End-to-end use of the real program: from pictures to sources, an adapted model and predictions.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tributary/base/memory.h"
+#include "tributary/base/text.h"
 #include "tributary/device/device.h"
 #include "tributary/experiments/decode_speed.h"
 #include "tributary/experiments/roofline.h"

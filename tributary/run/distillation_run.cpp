@@ -9,6 +9,7 @@
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
 #include "tributary/base/stopwatch.h"
+#include "tributary/base/text.h"
 #include "tributary/device/device.h"
 #include "tributary/eval/metrics.h"
 #include "tributary/model/layered_source.h"
