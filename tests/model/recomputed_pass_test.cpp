@@ -51,6 +51,16 @@ TEST(RecomputedPass, EqualsAPassThatStoresActivations) {
   }
 }
 
+TEST(RecomputedPass, MayStoreTheActivationsOfLaterSegments) {
+  const Tensor x = test::normals({4, 3, 32, 32}, 5);
+  for (const int64_t segments : {1, 2}) {
+    SourceModel stored(test::small_info("resnet18"), Random(1)), recomputed(test::small_info("resnet18"), Random(1));
+    set_memory(recomputed, {Recompute::kAll, 0, segments});
+    EXPECT_GT(recomputed.layered()->segments(), 2);
+    expect_equal(training_pass(recomputed, x), training_pass(stored, x), std::to_string(segments));
+  }
+}
+
 TEST(RecomputedPass, GivesTheGradientOfItsInput) {
   const auto gradient = [](bool again) {
     Tensor x = test::normals({5, 3}, 2).requires_grad_();

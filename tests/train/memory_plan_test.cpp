@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <new>
@@ -26,9 +27,10 @@ PassMemory micro(int64_t pictures) {
   return {Recompute::kAll, pictures};
 }
 
-// Of two sources: 100 and 50 bytes per stored picture, 10 and 5 of recomputed ones.
+// Of two sources: 100 and 50 bytes per stored picture, 10 and 5 of recomputed ones; 40 if the first of three segments
+// is recomputed.
 std::vector<PassCost> two_costs() {
-  return {{{100, 20}, {10, 30}, 1000}, {{50, 10}, {5, 15}, 500}};
+  return {{{100, 20}, {{40, 30}, {20, 30}, {10, 30}}, 1000}, {{50, 10}, {{5, 15}}, 500}};
 }
 
 TEST(StepBytes, OfPassesOfAllSources) {
@@ -38,6 +40,8 @@ TEST(StepBytes, OfPassesOfAllSources) {
   EXPECT_DOUBLE_EQ(bytes(kStored), 1500 + 1760 + 880);
   // The prompt pass is stored: 8 * (100 + 20) exceeds 2 * 8 * 10 + 8 * 30.
   EXPECT_DOUBLE_EQ(bytes(kWaiting), 1500 + 960 + 480);
+  // The first segment alone, which is all of the second source: 2 * 8 * 40 + 8 * 30 is less than the prompt pass.
+  EXPECT_DOUBLE_EQ(bytes({Recompute::kWaiting, 0, 1}), 1500 + 960 + 480);
   // One source works at a time: 16 * 10 + 16 * 5 are held, and the first one takes 8 * 30 beside them.
   EXPECT_DOUBLE_EQ(bytes(kAll), 1500 + 160 + 80 + 240);
   // Two pictures are recomputed as a whole.
@@ -63,16 +67,20 @@ TEST(HeldPassesOfSelective, FollowTheLosses) {
 
 TEST(MemoryPlan, TakesTheFastestThatFits) {
   std::vector<PassCost> costs = two_costs();
-  for (PassCost& cost : costs)
-    for (double* bytes : {&cost.stored.held, &cost.stored.working, &cost.recomputed.held, &cost.recomputed.working})
-      *bytes *= 1e6;
-  const HeldPasses passes{true, 2, true};
+  const auto scale = [](PassBytes& bytes) { bytes = {1e6 * bytes.held, 1e6 * bytes.working}; };
+  for (PassCost& cost : costs) {
+    scale(cost.stored);
+    std::for_each(cost.recomputed.begin(), cost.recomputed.end(), scale);
+  }
   const auto chosen = [&](double gigabytes, const PassMemory& least = {}) {
-    return memory_plan(costs, passes, 32, least, gigabytes * 1e9).memory;
+    return memory_plan(costs, {true, 2, false}, 32, least, gigabytes * 1e9).memory;
   };
   EXPECT_EQ(chosen(100), kStored);
+  EXPECT_EQ(chosen(100, kWaiting), kWaiting);
   EXPECT_EQ(chosen(100, kAll), kAll);
-  EXPECT_EQ(chosen(8), kWaiting);
+  EXPECT_EQ(chosen(6), (PassMemory{Recompute::kWaiting, 0, 1}));
+  EXPECT_EQ(chosen(4), (PassMemory{Recompute::kWaiting, 0, 2}));
+  EXPECT_EQ(chosen(3.5), kWaiting);
   EXPECT_EQ(chosen(3), kAll);
   EXPECT_EQ(chosen(2.2), micro(4));
   EXPECT_EQ(chosen(0.1), micro(2));  // nothing takes less
@@ -152,17 +160,20 @@ int64_t held_by(SourceModel& source, int64_t pictures, const MemoryMeter& meter)
 
 TEST(PassCost, PredictsWhatAPassOfManyPicturesHolds) {
   const CountingAllocator allocator;
-  for (const std::string architecture : {"dtn", "mobilenet_v2"}) {
+  for (const std::string architecture : {"dtn", "resnet18"}) {
     SourceModel source(test::small_info(architecture), Random(1));
     const PassCost cost = measure_pass(source, false, CountingAllocator::meter());
-    const auto held = static_cast<double>(held_by(source, 24, CountingAllocator::meter()));
-    EXPECT_NEAR(24 * cost.stored.held / held, 1, 0.05) << architecture;
-    set_memory(source, kAll);
-    EXPECT_NEAR(24 * cost.recomputed.held / static_cast<double>(held_by(source, 24, CountingAllocator::meter())), 1,
-                0.1)
-        << architecture;
-    EXPECT_LT(cost.recomputed.held, 0.5 * cost.stored.held) << architecture;
-    EXPECT_GT(cost.recomputed.working, 0) << architecture;
+    const auto held = [&] { return static_cast<double>(held_by(source, 12, CountingAllocator::meter())); };
+    EXPECT_NEAR(12 * cost.stored.held / held(), 1, 0.05) << architecture;
+    double before = cost.stored.held;
+    for (size_t k = 0; k < cost.recomputed.size(); ++k) {
+      set_memory(source, {Recompute::kAll, 0, static_cast<int64_t>(k) + 1});
+      EXPECT_NEAR(12 * cost.recomputed[k].held / held(), 1, 0.1) << architecture << " " << k;
+      EXPECT_LT(cost.recomputed[k].held, before) << architecture << " " << k;
+      before = cost.recomputed[k].held;
+    }
+    EXPECT_LT(cost.recomputed.back().held, 0.5 * cost.stored.held) << architecture;
+    EXPECT_GT(cost.recomputed.back().working, 0) << architecture;
   }
 }
 

@@ -1,5 +1,7 @@
 #include "tributary/model/layered_source.h"
 
+#include <algorithm>
+
 #include "tributary/base/error.h"
 #include "tributary/model/micro_batch.h"
 #include "tributary/model/network_segments.h"
@@ -121,7 +123,12 @@ Tensor LayeredSource::trial_features(const Tensor& x) {
 
 void LayeredSource::set_memory(const PassMemory& memory) {
   memory_ = memory;
-  if (memory.recompute != Recompute::kNone && segments_.empty()) segments_ = segments_of(backbone_.network, size_);
+  if (memory.recompute != Recompute::kNone) segments();
+}
+
+int64_t LayeredSource::segments() {
+  if (segments_.empty()) segments_ = segments_of(backbone_.network, size_);
+  return static_cast<int64_t>(segments_.size());
 }
 
 bool LayeredSource::recomputes() const {
@@ -139,12 +146,15 @@ PassForward LayeredSource::forward_of(LayerRange layers) {
 }
 
 Tensor LayeredSource::in_segments(const Tensor& x, DropoutStream& dropout_stream) {
+  const size_t count =
+      memory_.segments > 0 ? std::min(segments_.size(), static_cast<size_t>(memory_.segments)) : segments_.size();
   Tensor value = x;
-  for (const LayerRange& layers : segments_) {
+  for (size_t i = 0; i < count; ++i) {
     DropoutStream own(dropout_stream, dropout_stream.drawn().size(), /*first=*/0, x.size(0));
-    value = recomputed(value, own, forward_of(layers));
+    value = recomputed(value, own, forward_of(segments_[i]));
   }
-  return value;
+  if (count == segments_.size()) return value;
+  return backbone_.network.forward(value, &dropout_stream, {segments_[count].begin, backbone_.network.last()});
 }
 
 Tensor LayeredSource::bottleneck_features(const Tensor& flat, DropoutStream* dropout_stream) {

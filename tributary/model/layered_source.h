@@ -50,6 +50,8 @@ class LayeredSource : public SourceBody {
   // Limits the memory of all further passes of the backbone.
   void set_memory(const PassMemory& memory);
   const PassMemory& memory() const { return memory_; }
+  // Segments into which passes are divided if they are recomputed.
+  int64_t segments();
   // While it lives, training passes are propagated back at once, before any other pass begins.
   class PromptPasses {
    public:
@@ -79,6 +81,7 @@ class LayeredSource : public SourceBody {
   bool recomputes() const;
   // The forward pass of some layers for recomputed_pass.h.
   PassForward forward_of(LayerRange layers);
+  // Recomputes the segments that memory() says and stores the activations of the rest.
   Tensor in_segments(const Tensor& x, DropoutStream& dropout_stream);
   // Shapes and probabilities of the dropout masks that a training pass of the backbone draws.
   const PassDraws& draws(const Tensor& x);

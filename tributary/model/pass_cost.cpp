@@ -40,7 +40,6 @@ PassTrial trial(SourceModel& source, int64_t pictures, bool mixed_precision, con
 
 PassBytes bytes_per_picture(SourceModel& source, bool mixed_precision, const MemoryMeter& meter) {
   constexpr int64_t kFew = 4, kMore = 8;
-  trial(source, kFew, mixed_precision, meter);  // libraries allocate workspaces in the first pass
   const PassTrial few = trial(source, kFew, mixed_precision, meter);
   const PassTrial more = trial(source, kMore, mixed_precision, meter);
   const auto slope = [](int64_t at_few, int64_t at_more) {
@@ -56,8 +55,11 @@ struct SourceBytes {
 
 SourceBytes bytes_of(const PassCost& cost, const HeldPasses& passes, int64_t batch, const PassMemory& memory) {
   const auto pictures = static_cast<double>(batch);
-  const PassBytes& waiting = memory.recompute == Recompute::kNone ? cost.stored : cost.recomputed;
-  const PassBytes& prompt = memory.recompute == Recompute::kAll ? cost.recomputed : cost.stored;
+  const size_t all = cost.recomputed.size();
+  const size_t segments = memory.segments > 0 ? std::min(all, static_cast<size_t>(memory.segments)) : all;
+  const PassBytes& recomputed = cost.recomputed.at(segments - 1);
+  const PassBytes& waiting = memory.recompute == Recompute::kNone ? cost.stored : recomputed;
+  const PassBytes& prompt = memory.recompute == Recompute::kAll ? recomputed : cost.stored;
   SourceBytes bytes;
   bytes.held = static_cast<double>(passes.waiting) * pictures * waiting.held;
   if (memory.micro_batch > 0) {  // recomputed as a whole
@@ -76,9 +78,12 @@ PassCost measure_pass(SourceModel& source, bool mixed_precision, const MemoryMet
   const NoAlgorithmSearch quick(true);  // its workspaces would count
   PassCost cost;
   source.layered()->set_memory({Recompute::kNone});
+  trial(source, 2, mixed_precision, meter);  // libraries allocate workspaces in the first pass
   cost.stored = bytes_per_picture(source, mixed_precision, meter);
-  source.layered()->set_memory({Recompute::kAll});
-  cost.recomputed = bytes_per_picture(source, mixed_precision, meter);
+  for (int64_t segments = 1; segments <= source.layered()->segments(); ++segments) {
+    source.layered()->set_memory({Recompute::kAll, 0, segments});
+    cost.recomputed.push_back(bytes_per_picture(source, mixed_precision, meter));
+  }
   source.layered()->set_memory(before);
   const double per_parameter = mixed_precision ? 10 : 8;  // gradient and momentum, and a copy in bfloat16
   for (const NamedTensor& parameter : source.backbone_parameters())

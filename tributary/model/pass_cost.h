@@ -1,6 +1,8 @@
 // What the training passes of a backbone cost in memory, measured before the first step.
 #pragma once
 
+#include <vector>
+
 #include "tributary/device/device.h"
 #include "tributary/model/ensemble.h"
 #include "tributary/model/pass_memory.h"
@@ -14,12 +16,13 @@ struct PassBytes {
 };
 
 struct PassCost {
-  PassBytes stored, recomputed;
-  double fixed = 0;  // bytes that do not depend on the batch: gradients, momentum, weights in bfloat16
+  PassBytes stored;
+  std::vector<PassBytes> recomputed;  // the first segment, the first two, ..., all
+  double fixed = 0;                   // bytes that do not depend on the batch: gradients, momentum, weights in bfloat16
 };
 
-// Runs passes over a few random pictures, stored and recomputed, that leave the model as it was: a model of our own
-// layers. `mixed_precision` as in training.
+// Runs passes over a few random pictures, stored and recomputed in all these ways, that leave the model as it was: a
+// model of our own layers. `mixed_precision` as in training.
 PassCost measure_pass(SourceModel& source, bool mixed_precision, const MemoryMeter& meter);
 
 // Passes over one batch that a training step of a method holds at the same time.

@@ -22,7 +22,8 @@ std::string description(const PassMemory& memory) {
     case Recompute::kNone:
       return "stored activations";
     case Recompute::kWaiting:
-      return "recomputed activations where passes wait for others";
+      return fmt::format("recomputed activations{} where passes wait for others",
+                         memory.segments > 0 ? fmt::format(" of the first {} segments", memory.segments) : "");
     case Recompute::kAll:
       return "recomputed activations";
   }

@@ -17,6 +17,7 @@ enum class Recompute {
 struct PassMemory {
   Recompute recompute = Recompute::kNone;
   int64_t micro_batch = 0;  // pictures at once (micro_batch.h), which changes BatchNorm's statistics; 0: all
+  int64_t segments = 0;     // that are recomputed: the first ones, which have the largest maps; 0: all
 
   bool operator==(const PassMemory&) const = default;
 };

@@ -15,6 +15,20 @@ namespace {
 constexpr double kSlack = 1.15;
 constexpr double kWorkspaces = 0.375 * kGibibyte;
 
+// From the fastest to the one that takes the least memory.
+std::vector<PassMemory> choices(const std::vector<PassCost>& costs, int64_t batch, const PassMemory& least) {
+  size_t segments = 0;
+  for (const PassCost& cost : costs) segments = std::max(segments, cost.recomputed.size());
+  std::vector<PassMemory> all;
+  for (std::optional<PassMemory> memory = least; memory; memory = with_less_memory(*memory, batch)) {
+    if (memory->recompute == Recompute::kWaiting && least.recompute == Recompute::kNone)
+      for (size_t some = 1; some < segments; ++some)
+        all.push_back({Recompute::kWaiting, 0, static_cast<int64_t>(some)});
+    all.push_back(*memory);
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string description(const MemoryPlan& plan) {
@@ -25,9 +39,9 @@ std::string description(const MemoryPlan& plan) {
 MemoryPlan memory_plan(const std::vector<PassCost>& costs, const HeldPasses& passes, int64_t batch,
                        const PassMemory& least, double available) {
   MemoryPlan plan{least, batch, 0, available};
-  for (std::optional<PassMemory> memory = least; memory; memory = with_less_memory(*memory, batch)) {
-    plan.memory = *memory;
-    plan.step = kSlack * step_bytes(costs, passes, batch, *memory) + kWorkspaces;
+  for (const PassMemory& memory : choices(costs, batch, least)) {
+    plan.memory = memory;
+    plan.step = kSlack * step_bytes(costs, passes, batch, memory) + kWorkspaces;
     if (plan.step <= available) break;
   }
   return plan;

@@ -19,7 +19,8 @@ struct MemoryPlan {
 // As in "GPU memory: recomputed activations; a step of 32 pictures takes 3.1 of 6.4 GiB".
 std::string description(const MemoryPlan& plan);
 
-// The first of `least`, with_less_memory(least), ... whose step fits into `available` bytes, or the last if none does.
+// The fastest from `least` on whose step fits into `available` bytes: all activations stored; those of ever more
+// segments recomputed; those of all; micro-batches. The last if none fits.
 MemoryPlan memory_plan(const std::vector<PassCost>& costs, const HeldPasses& passes, int64_t batch,
                        const PassMemory& least, double available);
 
