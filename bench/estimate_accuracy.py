@@ -2,12 +2,14 @@
 """Compares the accuracy that runs estimate without labels with the true one.
 
     bench/estimate_accuracy.py collect RESULTS.jsonl --folder WORK [--domain NAME=LABELLED ...] [--benchmark NAME]
+    bench/estimate_accuracy.py gather RESULTS.jsonl FOLDER --benchmark NAME
     bench/estimate_accuracy.py table RESULTS.jsonl [--plot FILE.svg]
     bench/estimate_accuracy.py fit RESULTS.jsonl
 
 `collect` makes every domain in turn the target, trains a source on each of the others, adapts them by several methods,
 also in ways that fail, and appends one line per run. Without --domain it draws digits. A run that RESULTS.jsonl has is
-not repeated. The labels of the target only measure. `table` prints errors and coverage per benchmark, verdicts and
+not repeated. The labels of the target only measure. `gather` appends the adaptations of a table of `tributary bench`,
+whose true accuracy is on test pictures where the benchmark has any. `table` prints errors and coverage per benchmark, verdicts and
 calibration errors as Markdown. `fit` prints coefficients for several choices of inputs, the second of which
 tributary/estimate/accuracy_estimate.cpp uses, and the errors of runs whose benchmark, or target if there is only one
 benchmark, was left out of the fit.
@@ -87,12 +89,39 @@ def run(program, folder, domains, target, seed, method, failure, options):
     return json.loads(program.run(*words, *options.adapt_option))
 
 
+def append(results, key, summary):
+    accuracy = summary["accuracy"]
+    after = accuracy.get("kept", {}).get("accuracy", accuracy["last"])
+    line = {"key": key, "before": accuracy["rounds"][0], "after": after, "estimate": summary["estimate"],
+            "verdict": summary["verdict"], "confidence": summary["confidence"], "pictures": summary["pictures"]}
+    with results.open("a") as out:
+        out.write(json.dumps(line) + "\n")
+    print(f"{' '.join(map(str, key))}: {after:.1f} %", file=sys.stderr)
+
+
+def keys_of(results):
+    lines = results.read_text().splitlines() if results.exists() else []
+    return {tuple(json.loads(line)["key"]) for line in lines}
+
+
+def gather(options):
+    results, folder = Path(options.results), Path(options.folder)
+    done = keys_of(results)
+    made = json.loads((folder / "table.json").read_text())
+    for row in made["rows"]:
+        for target in row["targets"] if row["method"] != "source-ens" else []:
+            for seed in range(made["seeds"]):
+                key = (options.benchmark, target, seed, row["method"], "")
+                summary = folder / "runs" / f"{row['method']}-{target}-seed{seed}" / "summary.json"
+                if key not in done and summary.exists():
+                    append(results, key, json.loads(summary.read_text()))
+
+
 def collect(options):
     program, folder = Program(options.program), Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
     results = Path(options.results)
-    lines = results.read_text().splitlines() if results.exists() else []
-    done = {tuple(json.loads(line)["key"]) for line in lines}
+    done = keys_of(results)
     given = dict(pair.split("=", 1) for pair in options.domain)
     plans = [(method, "") for method in options.methods.split(",")]
     plans += [("selective", failure) for failure in options.failures.split(",") if failure]
@@ -108,14 +137,7 @@ def collect(options):
                 except RuntimeError as error:
                     print(f"{key}: {error}", file=sys.stderr)
                     continue
-                accuracy = summary["accuracy"]
-                after = accuracy.get("kept", {}).get("accuracy", accuracy["last"])
-                line = {"key": key, "before": accuracy["rounds"][0], "after": after, "estimate": summary["estimate"],
-                        "verdict": summary["verdict"], "confidence": summary["confidence"],
-                        "pictures": summary["pictures"]}
-                with results.open("a") as out:
-                    out.write(json.dumps(line) + "\n")
-                print(f"{' '.join(map(str, key))}: {after:.1f} %", file=sys.stderr)
+                append(results, key, summary)
 
 
 def mean(values):
@@ -307,13 +329,17 @@ def main():
     runs.add_argument("--full", action="store_true", help="with --estimate full")
     runs.add_argument("--train-option", action="append", default=[])
     runs.add_argument("--adapt-option", action="append", default=[])
+    gathered = commands.add_parser("gather")
+    gathered.add_argument("results")
+    gathered.add_argument("folder", help="--out of tributary bench")
+    gathered.add_argument("--benchmark", required=True)
     fitted = commands.add_parser("fit")
     fitted.add_argument("results")
     shown = commands.add_parser("table")
     shown.add_argument("results")
     shown.add_argument("--plot")
     options = parser.parse_args()
-    {"collect": collect, "table": table, "fit": fit}[options.command](options)
+    {"collect": collect, "gather": gather, "table": table, "fit": fit}[options.command](options)
 
 
 if __name__ == "__main__":
