@@ -125,7 +125,8 @@ TEST(Student, TrainsAllOfItsPartsAndFreezesThemAgain) {
   const Tensor labels = at::one_hot(torch::tensor(data.labels.values), 10).to(torch::kFloat32);
   const DeviceImages images(data.images, torch::kCPU);
   {
-    StudentTask task(student, labels, student_run_options());
+    const SelectiveOptions options = student_run_options();
+    StudentTask task(student, labels, options);
     EXPECT_EQ(task.steps(), 6 * 8);
     TrainingLoop loop(task, images, task.loop_options());
     Checkpointer none;
