@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "tributary/base/json_number.h"
 #include "tributary/base/text.h"
 #include "tributary/terminal/sparkline.h"
 
@@ -74,6 +75,11 @@ double accuracy_after(const json& accuracy) {
                                    : accuracy.at("last").get<double>();
 }
 
+int64_t count_of(double pictures) {
+  constexpr double kMost = 1e15;
+  return static_cast<int64_t>(std::clamp(pictures, 0.0, kMost));
+}
+
 }  // namespace
 
 std::string run_summary_text(const json& summary) {
@@ -81,22 +87,22 @@ std::string run_summary_text(const json& summary) {
   const auto line = [&text](const char* head, const std::string& facts) {
     text += fmt::format("{:<13}{}\n", head, safe_line(facts));
   };
-  const auto pictures = thousands(summary.at("pictures").get<int64_t>());
+  const auto pictures = thousands(whole_number(summary.at("pictures")));
   if (summary.contains("verdict")) line("verdict", verdict_text(summary.at("verdict")));
   if (summary.contains("estimate"))
     if (const std::string figures = estimates_text(summary.at("estimate")); !figures.empty())
       line("estimated", figures);
   if (summary.contains("confidence")) {
     const json& confidence = summary.at("confidence");
-    if (const auto check = confidence.at("check").get<int64_t>(); check > 0 && confidence.at("calibrated").get<bool>())
-      line("check", confidence.value("accepted", int64_t{1}) == 0
+    if (const auto check = whole_number(confidence.at("check")); check > 0 && confidence.at("calibrated").get<bool>())
+      line("check", whole_number(confidence, "accepted", 1) == 0
                         ? fmt::format("all {} pictures", pictures)
                         : fmt::format("{} of {} pictures; of the others, about {:.2g} % are wrong", thousands(check),
                                       pictures, confidence.at("accept_error").get<double>()));
   }
-  const auto done = summary.contains("stopped") ? summary.at("stopped").at("round").get<int64_t>()
-                                                : summary.at("rounds").get<int64_t>();
-  const int64_t kept = summary.contains("kept") ? summary.at("kept").at("round").get<int64_t>() : done;
+  const auto done = summary.contains("stopped") ? whole_number(summary.at("stopped").at("round"))
+                                                : whole_number(summary.at("rounds"));
+  const int64_t kept = summary.contains("kept") ? whole_number(summary.at("kept").at("round")) : done;
   if (summary.contains("accuracy")) {
     const json& accuracy = summary.at("accuracy");
     const auto last = fmt::format("{:.1f} % in the last round", accuracy.at("last").get<double>());
@@ -109,13 +115,14 @@ std::string run_summary_text(const json& summary) {
   if (const std::string alone = lone_classes(summary); !alone.empty()) line("unconfirmed", alone);
   const auto confident = summary.value("confident_rounds", std::vector<double>());
   if (!confident.empty())
-    line("confident", fmt::format("{}  {} at the start, {} in the end, of {}", sparkline(confident),
-                                  thousands(static_cast<int64_t>(confident.front())),
-                                  thousands(static_cast<int64_t>(confident.back())), pictures));
+    line("confident",
+         fmt::format("{}  {} at the start, {} in the end, of {}", sparkline(confident),
+                     thousands(count_of(confident.front())), thousands(count_of(confident.back())), pictures));
   line("changed",
        fmt::format("{} % of the predictions since the start", percent(summary.at("changed_share").get<double>())));
-  const auto skipped = summary.value("skipped", summary.value("set_aside", int64_t{0}));  // the latter in runs of 0.1
-  const auto rounds = summary.at("rounds").get<int64_t>();
+  const auto skipped =
+      whole_number(summary, "skipped", whole_number(summary, "set_aside", 0));  // the latter in runs of 0.1
+  const auto rounds = whole_number(summary.at("rounds"));
   text += fmt::format("\n{} pictures{}, {} round{}, {}\n", pictures,
                       skipped > 0 ? fmt::format(" ({} more skipped)", thousands(skipped)) : "", rounds,
                       rounds == 1 ? "" : "s", duration(summary.at("seconds").get<double>()));

@@ -8,6 +8,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_number.h"
 #include "tributary/base/stopwatch.h"
 #include "tributary/experiments/table_jobs.h"
 #include "tributary/run/source_training_run.h"
@@ -87,7 +88,7 @@ std::string adaptation_kind(const TableTask& task, const TableRow& row, const Ta
 int64_t gpu_peak_of(const nlohmann::json& summary) {
   const auto has = [&](const char* key) { return summary.contains(key); };
   if (!summary.is_object() || has("recompute") || has("micro_batch") || has("pictures_at_once")) return 0;
-  return summary.value("gpu_peak_bytes", int64_t{0});
+  return whole_number(summary, "gpu_peak_bytes", 0);
 }
 
 // The jobs of this machine.

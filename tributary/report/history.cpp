@@ -8,6 +8,7 @@
 #include "tributary/adapt/feature_rows.h"
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_number.h"
 #include "tributary/base/json_text.h"
 #include "tributary/embedding/principal_components.h"
 #include "tributary/io/safetensors.h"
@@ -198,7 +199,7 @@ History read_history(const std::string& run) {
     history.classes = object.at("classes").get<std::vector<std::string>>();
     history.sources = object.at("sources").get<std::vector<std::string>>();
     history.device = object.at("device");
-    history.joint_width = object.value("joint_width", int64_t{0});
+    history.joint_width = whole_number(object, "joint_width", 0);
     if (object.contains("known_by"))
       history.known_by = object.at("known_by").get<std::map<std::string, std::vector<std::string>>>();
   } catch (const nlohmann::json::exception&) {

@@ -8,6 +8,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_number.h"
 #include "tributary/base/process.h"
 #include "tributary/base/text.h"
 #include "tributary/base/toml.h"
@@ -144,7 +145,7 @@ void add_lone_classes(nlohmann::json& notes, const History& history) {
 void add_skipped(nlohmann::json& notes, const nlohmann::json& summary) {
   constexpr size_t kMost = 50;
   const bool old = summary.contains("set_aside");  // the keys of 0.1
-  const auto count = summary.value(old ? "set_aside" : "skipped", int64_t{0});
+  const auto count = whole_number(summary, old ? "set_aside" : "skipped", 0);
   if (count == 0) return;
   notes.push_back(fmt::format("{} file{} could not be read and {} skipped", thousands(count), count == 1 ? "" : "s",
                               count == 1 ? "was" : "were"));
@@ -172,7 +173,7 @@ nlohmann::json collected(const ReportSubject& subject, const ReportOptions& opti
   ReportParts parts{history, truth_of(subject, history)};
   if (summary.contains("kept"))
     for (const RoundHistory& round : history.rounds)
-      if (round.round == summary.at("kept").at("round").get<int64_t>()) parts.result = &round;
+      if (round.round == whole_number(summary.at("kept").at("round"))) parts.result = &round;
   RoundHistory result = *parts.result;
   if (finished && history.result_confidence.defined()) result.confidence = history.result_confidence;
 

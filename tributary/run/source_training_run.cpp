@@ -9,6 +9,7 @@
 
 #include "tributary/base/error.h"
 #include "tributary/base/files.h"
+#include "tributary/base/json_number.h"
 #include "tributary/base/text.h"
 #include "tributary/data/nested_folders.h"
 #include "tributary/data/picture_extent.h"
@@ -48,9 +49,9 @@ SourceTrainingRunResult result_of(const nlohmann::json& finished, const std::str
   try {
     result.name = finished.value("name", "");
     result.architecture = finished.value("architecture", "");
-    result.classes = finished.value("classes", int64_t{0});
-    result.pictures = finished.value("pictures", int64_t{0});
-    result.validation_pictures = finished.value("validation_pictures", int64_t{0});
+    result.classes = whole_number(finished, "classes", 0);
+    result.pictures = whole_number(finished, "pictures", 0);
+    result.validation_pictures = whole_number(finished, "validation_pictures", 0);
     result.validation_accuracy = finished.value("validation_accuracy", 0.0);
   } catch (const nlohmann::json::exception&) {
     input_error("{}: the record of its training is damaged; train it again with --restart", model);
