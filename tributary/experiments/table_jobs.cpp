@@ -18,7 +18,7 @@ namespace tributary {
 namespace {
 
 // 0 if the object has no such number.
-int64_t whole_number(const nlohmann::json& object, const char* key) {
+int64_t integer_or_zero(const nlohmann::json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   return object.is_object() && found != object.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
 }
@@ -160,7 +160,7 @@ void write_known_peaks(const std::string& folder, const KnownPeaks& peaks) {
 int64_t gpu_peak_of_training(const std::string& memory_file) {
   std::ifstream file = open_regular(memory_file);
   const nlohmann::json object = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  return whole_number(object, "gpu_peak_bytes");
+  return integer_or_zero(object, "gpu_peak_bytes");
 }
 
 int64_t gpu_peak_of_metrics(const std::string& metrics_file) {
@@ -168,8 +168,8 @@ int64_t gpu_peak_of_metrics(const std::string& metrics_file) {
   int64_t peak = 0;
   for (std::string line; std::getline(file, line);) {
     const nlohmann::json round = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (whole_number(round, "round") < 1) continue;  // an incomplete line is read again later
-    peak = std::max(peak, whole_number(round, "gpu_peak_bytes"));
+    if (integer_or_zero(round, "round") < 1) continue;  // an incomplete line is read again later
+    peak = std::max(peak, integer_or_zero(round, "gpu_peak_bytes"));
   }
   return peak;
 }
