@@ -65,7 +65,8 @@ FoldedNetwork::Step FoldedNetwork::folded(int layer, const std::vector<std::vect
     const int branch = step.out;
     const int other = after->inputs[after->inputs[0] == branch ? 1 : 0];
     // The other value must be there by now, and the ReLU follow: without it there is no kernel.
-    const std::vector<int>& of_sum = readers[static_cast<size_t>(readers[static_cast<size_t>(branch)].front() + 1)];
+    const int sum = readers[static_cast<size_t>(branch)].front() + 1;
+    const std::vector<int>& of_sum = readers[static_cast<size_t>(sum)];
     const bool then_relu = of_sum.size() == 1 && is_relu(&layers[static_cast<size_t>(of_sum.front())]);
     if (other > layer || !then_relu) return step;
     step.added = other;
