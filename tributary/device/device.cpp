@@ -50,10 +50,10 @@ constexpr int64_t kContext = int64_t{1} << 30;  // of the CUDA context and the k
 #ifdef TRIBUTARY_CUDA
 namespace {
 
-namespace allocator = c10::cuda::CUDACachingAllocator;
+namespace cuda_allocator = c10::cuda::CUDACachingAllocator;
 
-int64_t limit = 0;         // of this process; 0: none
-int64_t earlier_peak = 0;  // of the reserved bytes, before the last restart
+int64_t gpu_limit = 0;              // of this process; 0: none
+int64_t earlier_reserved_peak = 0;  // of the reserved bytes, before the last restart
 
 // Free and total bytes of the GPU.
 std::pair<int64_t, int64_t> device_memory(torch::Device device) {
@@ -66,43 +66,44 @@ std::pair<int64_t, int64_t> device_memory(torch::Device device) {
 }  // namespace
 
 void release_cached_memory(torch::Device device) {
-  if (device.is_cuda()) allocator::emptyCache();
+  if (device.is_cuda()) cuda_allocator::emptyCache();
 }
 
 void limit_gpu_memory(torch::Device device, int64_t bytes) {
-  if (device.is_cpu() || bytes == limit) return;
+  if (device.is_cpu() || bytes == gpu_limit) return;
   if (bytes > 0 && bytes <= kContext) input_error("--gpu-memory must be more than 1 GiB, which the CUDA context takes");
-  limit = bytes;
+  gpu_limit = bytes;
+  torch::empty({1}, device);  // the allocator must be there
   const auto total = static_cast<double>(device_memory(device).second);
   const double share = bytes > 0 ? std::min(static_cast<double>(bytes - kContext) / total, 1.0) : 1.0;
-  allocator::setMemoryFraction(share, device.index());
+  cuda_allocator::setMemoryFraction(share, device.index());
 }
 
 int64_t total_memory(torch::Device device) {
   if (device.is_cpu()) return std::numeric_limits<int64_t>::max();
   const int64_t total = device_memory(device).second;
-  return limit > 0 ? std::min(limit, total) : total;
+  return gpu_limit > 0 ? std::min(gpu_limit, total) : total;
 }
 
 int64_t free_memory(torch::Device device) {
   if (device.is_cpu()) return std::numeric_limits<int64_t>::max();
   const int64_t free = device_memory(device).first;
-  if (limit == 0) return free;
-  const int64_t reserved = allocator::getDeviceStats(device.index()).reserved_bytes[0].current;
-  return std::clamp<int64_t>(limit - kContext - reserved, 0, free);
+  if (gpu_limit == 0) return free;
+  const int64_t reserved = cuda_allocator::getDeviceStats(device.index()).reserved_bytes[0].current;
+  return std::clamp<int64_t>(gpu_limit - kContext - reserved, 0, free);
 }
 
 int64_t peak_memory(torch::Device device) {
   if (device.is_cpu()) return 0;
-  return std::max(earlier_peak, allocator::getDeviceStats(device.index()).reserved_bytes[0].peak);
+  return std::max(earlier_reserved_peak, cuda_allocator::getDeviceStats(device.index()).reserved_bytes[0].peak);
 }
 
 MemoryMeter gpu_meter(torch::Device device) {
-  const auto taken = [device] { return allocator::getDeviceStats(device.index()).allocated_bytes[0]; };
+  const auto taken = [device] { return cuda_allocator::getDeviceStats(device.index()).allocated_bytes[0]; };
   return {[taken] { return taken().current; }, [taken] { return taken().peak; },
           [device] {
-            earlier_peak = peak_memory(device);
-            allocator::resetPeakStats(device.index());
+            earlier_reserved_peak = peak_memory(device);
+            cuda_allocator::resetPeakStats(device.index());
           }};
 }
 #else
