@@ -17,9 +17,9 @@
 #include "tributary/estimate/temperature.h"
 #include "tributary/model_io/model_file.h"
 #include "tributary/model_io/source_spec.h"
+#include "tributary/run/planned_memory.h"
 #include "tributary/run/predictions.h"
 #include "tributary/train/evaluate.h"
-#include "tributary/train/memory_plan.h"
 #include "tributary/train/memory_retry.h"
 
 namespace tributary {
@@ -428,11 +428,8 @@ PassMemory AdaptationRun::planned_memory(Ensemble& sources) const {
   const std::unique_ptr<Method> method = make_method();
   if (!method->supports_recomputation()) return least;
   sources.to(options_.device);
-  const std::optional<MemoryPlan> plan = memory_plan(sources.sources, method->held_passes(), options_.batch, least,
-                                                     is_mixed(options_.method_options.precision));
-  if (!plan) return least;
-  listener_.on_memory_plan(*plan);
-  return plan->memory;
+  return tributary::planned_memory(sources.sources, method->held_passes(), options_.batch, least,
+                                   is_mixed(options_.method_options.precision), listener_);
 }
 
 void AdaptationRun::attempt(RunFolder& folder, Ensemble ensemble, const PassMemory& memory, bool first) {

@@ -15,8 +15,8 @@
 #include "tributary/model/layered_source.h"
 #include "tributary/model_io/model_file.h"
 #include "tributary/run/finished_model.h"
+#include "tributary/run/planned_memory.h"
 #include "tributary/train/evaluate.h"
-#include "tributary/train/memory_plan.h"
 #include "tributary/train/memory_retry.h"
 
 namespace tributary {
@@ -118,13 +118,7 @@ void DistillationRun::train(SourceModel& student, Ensemble& teachers, const Imag
   constexpr int64_t kDefaultBatch = 64;
   const int64_t batch = options_.training.batch > 0 ? options_.training.batch : kDefaultBatch;
   PassMemory first{options_.recompute};
-  if (!session_.comm()) {
-    const std::optional<MemoryPlan> plan = memory_plan({&student, 1}, {}, batch, first, /*mixed_precision=*/false);
-    if (plan) {
-      listener_.on_memory_plan(*plan);
-      first = plan->memory;
-    }
-  }
+  if (!session_.comm()) first = planned_memory({&student, 1}, {}, batch, first, /*mixed_precision=*/false, listener_);
   const auto attempt = [&](const PassMemory& memory) {
     student.restore(initial);
     set_memory(student, memory);

@@ -16,8 +16,8 @@
 #include "tributary/device/device.h"
 #include "tributary/run/finished_model.h"
 #include "tributary/run/models.h"
+#include "tributary/run/planned_memory.h"
 #include "tributary/train/evaluate.h"
-#include "tributary/train/memory_plan.h"
 #include "tributary/train/memory_retry.h"
 
 namespace tributary {
@@ -196,14 +196,9 @@ void SourceTrainingRun::train(SourceModel& model, const Split& split, SourceTrai
   }
   Checkpointer& checkpointer = session_.checkpointer(&checkpoints.checkpointer(), options_.checkpoints);
   PassMemory first{options_.recompute};
-  if (!session_.comm()) {
-    const std::optional<MemoryPlan> plan =
-        memory_plan({&model, 1}, {}, options_.training.batch, first, is_mixed(options_.training.precision));
-    if (plan) {
-      listener_.on_memory_plan(*plan);
-      first = plan->memory;
-    }
-  }
+  if (!session_.comm())
+    first = planned_memory({&model, 1}, {}, options_.training.batch, first, is_mixed(options_.training.precision),
+                           listener_);
   const auto attempt = [&](const PassMemory& memory) {
     model.restore(initial);
     set_memory(model, memory);
