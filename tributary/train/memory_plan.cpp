@@ -55,7 +55,13 @@ std::optional<MemoryPlan> memory_plan(std::span<SourceModel> sources, const Held
   if (sources.empty() || !known) return std::nullopt;
   const torch::Device device = sources.front().device();
   std::vector<PassCost> costs;
-  for (SourceModel& source : sources) costs.push_back(measure_pass(source, mixed_precision, gpu_meter(device)));
+  try {
+    for (SourceModel& source : sources) costs.push_back(measure_pass(source, mixed_precision, gpu_meter(device)));
+  } catch (const std::exception& error) {
+    if (!is_out_of_gpu_memory(error)) throw;
+    release_cached_memory(device);
+    return std::nullopt;
+  }
   release_cached_memory(device);
   return memory_plan(costs, passes, batch, least, static_cast<double>(free_memory(device)));
 }

@@ -24,8 +24,8 @@ std::string description(const MemoryPlan& plan);
 MemoryPlan memory_plan(const std::vector<PassCost>& costs, const HeldPasses& passes, int64_t batch,
                        const PassMemory& least, double available);
 
-// The plan for sources on a GPU, from passes over a few pictures and the free memory. Nothing on a CPU or if a source
-// is a TorchScript module.
+// The plan for sources on a GPU, from passes over a few pictures and the free memory. Nothing on a CPU, if a source is
+// a TorchScript module, or if there is no memory even for these.
 std::optional<MemoryPlan> memory_plan(std::span<SourceModel> sources, const HeldPasses& passes, int64_t batch,
                                       const PassMemory& least, bool mixed_precision);
 
