@@ -265,8 +265,6 @@ INSTANTIATE_TEST_SUITE_P(Program, RacingInterruption, ::testing::Values(kJobs[0]
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(RacingInterruption, KilledBesideASecondStartItGivesTheSameResult) {
-  if (GetParam().name == "Bench" && !std::getenv("TRIBUTARY_KILLS"))
-    GTEST_SKIP() << "takes ten seconds: scripts/kill-runs";
   const std::string dir = new_dir("raced");
   for (int64_t kills = 0; kills < number_from("TRIBUTARY_KILLS", 1);) {
     const int64_t after = 1 + below(whole().changes);
