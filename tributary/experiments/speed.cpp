@@ -152,24 +152,34 @@ void declare(OptionTable& table, SpeedOptions& options) {
 
 namespace {
 
-nlohmann::json description(const SpeedOptions& options, const PassMemory& memory, torch::Device device, int threads) {
-  return {{"device", device.str()},
-          {"architecture", options.architecture},
-          {"sources", options.sources},
-          {"batch", options.batch},
-          {"recompute", name_of(memory.recompute)},
-          {"micro_batch", memory.micro_batch},
-          {"precision", device.is_cuda() && is_mixed(options.precision) ? "bfloat16" : "float32"},
-          {"threads", threads}};
+// The memory of training passes: as options say, or less if it is short.
+MemoryPlan plan_passes(Ensemble& ensemble, const SpeedOptions& options) {
+  const PassMemory least{options.recompute};
+  const MemoryPlan plan =
+      memory_plan(ensemble.sources, held_passes(SelectiveOptions()), options.batch, least, is_mixed(options.precision))
+          .value_or(MemoryPlan{.memory = least, .batch = options.batch});
+  for (SourceModel& source : ensemble.sources) set_memory(source, plan.memory);
+  return plan;
 }
 
-// Sets and returns the memory of training passes: as options say, or less if it is short.
-PassMemory plan_passes(Ensemble& ensemble, const SpeedOptions& options) {
-  PassMemory memory{options.recompute};
-  const std::optional<MemoryPlan> plan = memory_plan(ensemble.sources, held_passes(SelectiveOptions()), options.batch,
-                                                     memory, is_mixed(options.precision));
-  if (plan) memory = plan->memory;
-  for (SourceModel& source : ensemble.sources) set_memory(source, memory);
+nlohmann::json description(const SpeedOptions& options, const MemoryPlan& plan, torch::Device device, int threads) {
+  nlohmann::json result = {{"device", device.str()},
+                           {"architecture", options.architecture},
+                           {"sources", options.sources},
+                           {"batch", options.batch},
+                           {"recompute", name_of(plan.memory.recompute)},
+                           {"segments", plan.memory.segments},
+                           {"micro_batch", plan.memory.micro_batch},
+                           {"precision", device.is_cuda() && is_mixed(options.precision) ? "bfloat16" : "float32"},
+                           {"threads", threads}};
+  if (plan.available > 0)
+    result["plan"] = {{"step_gib", plan.step / kGibibyte}, {"available_gib", plan.available / kGibibyte}};
+  return result;
+}
+
+nlohmann::json memory_taken(torch::Device device) {
+  nlohmann::json memory = {{"host_gib", static_cast<double>(peak_memory()) / kGibibyte}};
+  if (device.is_cuda()) memory["gpu_gib"] = static_cast<double>(peak_memory(device)) / kGibibyte;
   return memory;
 }
 
@@ -177,16 +187,17 @@ PassMemory plan_passes(Ensemble& ensemble, const SpeedOptions& options) {
 nlohmann::json measure_source(SpeedOptions options, torch::Device device, int threads) {
   Ensemble ensemble = equal_sources(options.source, options.trust, options.sources);
   ensemble.to(device);
-  const PassMemory memory = plan_passes(ensemble, options);
+  const MemoryPlan plan = plan_passes(ensemble, options);
   options.architecture = ensemble.sources.front().info().architecture;
   options.classes = static_cast<int64_t>(ensemble.classes().size());
   const DeviceImages images(random_pictures(options.pictures, ensemble.preprocessing()), device);
   const auto measured = [&](bool cuda_graph) {
     return nlohmann::json{{"pictures_per_second", training_speed(ensemble, images, options, cuda_graph)}};
   };
-  nlohmann::json result = description(options, memory, device, threads);
+  nlohmann::json result = description(options, plan, device, threads);
   result["train_eager"] = measured(false);
   if (CudaGraph::possible(device) && ensemble.sources.front().capturable()) result["train_recorded"] = measured(true);
+  result["memory"] = memory_taken(device);
   return result;
 }
 
@@ -200,7 +211,7 @@ nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int thr
   const bool bfloat16 = gpu && is_mixed(options.precision);
   Ensemble ensemble = random_sources(options.architecture, options.sources, options.classes);
   ensemble.to(device);
-  const PassMemory memory = plan_passes(ensemble, options);
+  const MemoryPlan plan = plan_passes(ensemble, options);
   const ImageSet pictures = random_pictures(options.pictures, ensemble.preprocessing());
   const DeviceImages images(pictures, device);
   SourceModel& first = ensemble.sources.front();
@@ -215,7 +226,7 @@ nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int thr
   evaluate(first, images, bfloat16);
   const double evaluation = seconds_on(device, [&] { evaluate(first, images, bfloat16); });
   const double eager = training_speed(ensemble, images, options, false);
-  nlohmann::json result = description(options, memory, device, threads);
+  nlohmann::json result = description(options, plan, device, threads);
   result["peak"] = {{"teraflops", peak.flops / 1e12}, {"gigabytes_per_second", peak.bytes / 1e9}};
   result["decode"] = relative_to_bound(decode.ours, decode.libjpeg);
   result["evaluate"] = relative_to_bound(static_cast<double>(options.pictures) / evaluation, bound(false));
@@ -223,8 +234,7 @@ nlohmann::json measure_speed(SpeedOptions options, torch::Device device, int thr
   if (CudaGraph::possible(device) && first.capturable())
     result["train_recorded"] = relative_to_bound(training_speed(ensemble, images, options, true), bound(true));
   result["phases"] = phases_of(ensemble, pictures, options);
-  result["memory"] = {{"host_gib", static_cast<double>(peak_memory()) / kGibibyte}};
-  if (gpu) result["memory"]["gpu_gib"] = static_cast<double>(peak_memory(device)) / kGibibyte;
+  result["memory"] = memory_taken(device);
   return result;
 }
 

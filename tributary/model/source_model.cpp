@@ -100,7 +100,7 @@ void SourceModel::to(torch::Device device) {
 }
 
 bool SourceModel::capturable() const {
-  return layered() != nullptr && layered()->memory() == PassMemory{};
+  return layered() != nullptr && layered()->memory().micro_batch == 0;
 }
 
 LayeredSource* SourceModel::layered() {

@@ -1,5 +1,7 @@
 #include "tributary/train/captured_steps.h"
 
+#include <algorithm>
+
 #include "tributary/device/device.h"
 
 namespace tributary {
@@ -31,6 +33,30 @@ void CapturedSteps::forget_rare_shapes() {
   std::erase_if(captured_, [](const auto& entry) { return !entry.second.usual; });
 }
 
+void CapturedSteps::make_room() {
+  const bool graphs =
+      std::any_of(captured_.begin(), captured_.end(), [](const auto& entry) { return entry.second.work.captured(); });
+  if (!graphs || free_memory(device_) >= eager_bytes_) return;
+  for (auto& [shapes, captured] : captured_) {
+    captured.result = Tensor();
+    captured.work = CudaGraph();
+  }
+  release_cached_memory(device_);
+}
+
+Tensor CapturedSteps::run_eagerly(const StepPlan& plan, Captured& captured) {
+  make_room();
+  const MemoryMeter meter = gpu_meter(device_);
+  const int64_t before = meter.held();
+  meter.restart_peak();
+  const StepPlan moved = plan.on(device_);
+  std::vector<DropoutStream> dropout_stream = device_noise(moved);
+  const Tensor result = step_(moved, dropout_stream);
+  if (!captured.masks) captured.masks.emplace(dropout_stream);
+  eager_bytes_ = std::max(eager_bytes_, meter.peak() - before);
+  return result;
+}
+
 Tensor CapturedSteps::run(const StepPlan& plan, bool usual) {
   constexpr int kEagerFirst = 2;  // libraries choose algorithms and allocate memory in the first steps
   if (!cuda_graph_) {
@@ -42,11 +68,7 @@ Tensor CapturedSteps::run(const StepPlan& plan, bool usual) {
   captured.usual = usual;
   if (captured.eager < kEagerFirst) {
     ++captured.eager;
-    const StepPlan moved = plan.on(device_);
-    std::vector<DropoutStream> dropout_stream = device_noise(moved);
-    const Tensor result = step_(moved, dropout_stream);
-    if (!captured.masks) captured.masks.emplace(dropout_stream);
-    return result;
+    return run_eagerly(plan, captured);
   }
   if (!captured.work.captured()) {
     captured.plan = plan.on(device_);

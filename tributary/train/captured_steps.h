@@ -41,9 +41,14 @@ class CapturedSteps {
     CudaGraph work;
   };
 
+  Tensor run_eagerly(const StepPlan& plan, Captured& captured);
+  // Drops the graphs if memory does not suffice for an eager step beside them.
+  void make_room();
+
   torch::Device device_;
   bool cuda_graph_;
   Step step_;
+  int64_t eager_bytes_ = 0;  // that an eager step took at most
   std::map<std::vector<std::vector<int64_t>>, Captured> captured_;
 };
 

@@ -96,14 +96,17 @@ TEST(SelectiveTask, CapturedStepsEqualEagerOnes) {
   at::globalContext().setBenchmarkCuDNN(false);
   const torch::Device device(torch::kCUDA, 0);
   const Trace none = trace_of(device, false, 0), eager = trace_of(device, false, 1e-3);
-  const Trace captured = trace_of(device, true, 1e-3);
-  for (size_t i = 0; i < eager.losses.size(); ++i)
-    EXPECT_TENSOR_NEAR(captured.losses[i], eager.losses[i], 1e-4) << "step " << i;
-  double moved = 0;
-  for (size_t i = 0; i < eager.parameters.size(); ++i) {
-    EXPECT_TENSOR_NEAR(captured.parameters[i], eager.parameters[i], 1e-6) << "tensor " << i;
-    moved = std::max(moved, test::distance(eager.parameters[i], none.parameters[i]));
+  for (const Recompute recompute : {Recompute::kNone, Recompute::kWaiting, Recompute::kAll}) {
+    SCOPED_TRACE(name_of(recompute));
+    const Trace captured = trace_of(device, true, 1e-3, recompute);
+    for (size_t i = 0; i < eager.losses.size(); ++i)
+      EXPECT_TENSOR_NEAR(captured.losses[i], eager.losses[i], 1e-4) << "step " << i;
+    for (size_t i = 0; i < eager.parameters.size(); ++i)
+      EXPECT_TENSOR_NEAR(captured.parameters[i], eager.parameters[i], 1e-6) << "tensor " << i;
   }
+  double moved = 0;
+  for (size_t i = 0; i < eager.parameters.size(); ++i)
+    moved = std::max(moved, test::distance(eager.parameters[i], none.parameters[i]));
   EXPECT_GT(moved, 2e-5);
 }
 
