@@ -44,6 +44,10 @@ def build(name, size):
         for block in net.features[7]:
             block.attn = swin.ShiftedWindowAttentionV2(768, [8, 8], [0, 0], 24)
         return net
+    if name == "regnety_008":  # torchvision rounds widths to other multiples
+        regnet = models.regnet
+        return regnet.RegNet(regnet.BlockParams([1, 3, 8, 2], [64, 128, 320, 768], [16] * 4, [1.0] * 4, [2] * 4, 0.25),
+                             num_classes=CLASSES)
     return getattr(models, name)(weights=None, num_classes=CLASSES)
 
 
@@ -102,7 +106,7 @@ TIMM = {
 
 
 def timm_name(network, name):
-    family = network.split("_")[0]
+    family = "regnet" if network.startswith("regnet") else network.split("_")[0]
     if family in ("convnext", "swin"):
         found = re.match(r"features\.(\d+)\.(?:(\d+)\.)?(.*)", name)
         if found and found[1] != "0":
@@ -262,7 +266,7 @@ def renamed(state, network, names):
         shifted = {re.sub(r"^layers\.(\d)\.downsample", lambda m: f"layers.{int(m[1]) - 1}.downsample", name): value
                    for name, value in timm.items()}
         return {replaced(name, rules): value for name, value in shifted.items()}
-    family = network.split("_")[0]
+    family = "regnet" if network.startswith("regnet") else network.split("_")[0]
     rules = {
         "vit": [("cls_token", "vit.embeddings.cls_token"), ("pos_embed", "vit.embeddings.position_embeddings"),
                 (r"patch_embed\.proj", "vit.embeddings.patch_embeddings.projection"),

@@ -71,6 +71,7 @@ const std::vector<FamilyRow>& family_rows() {
       {"densenet121"},
       {"regnet_y_400mf"},
       {"regnet_y_400mf", "timm"},
+      {"regnety_008", "timm"},
       {"wide_resnet50_2"},
   };
   return rows;

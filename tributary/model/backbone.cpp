@@ -154,8 +154,10 @@ void add_densenet_and_regnet(std::vector<Entry>& all) {
   dense("densenet161", {48, {6, 12, 36, 24}, 96});
   dense("densenet169", {32, {6, 12, 32, 32}, 64});
   dense("densenet201", {32, {6, 12, 48, 32}, 64});
-  const auto regnet = [&](const std::string& name, const RegNetPlan& plan) {
-    all.push_back(planned<RegNetPlan>(photographs(name), make_regnet, plan));
+  const auto regnet = [&](const std::string& name, const RegNetPlan& plan, bool torchvision = true) {
+    Architecture fixed = photographs(name);
+    fixed.torchvision = torchvision;
+    all.push_back(planned<RegNetPlan>(fixed, make_regnet, plan));
   };
   regnet("regnet_y_400mf", {{1, 3, 6, 6}, {48, 104, 208, 440}, 8});
   regnet("regnet_y_800mf", {{1, 3, 8, 2}, {64, 144, 320, 784}, 16});
@@ -164,6 +166,9 @@ void add_densenet_and_regnet(std::vector<Entry>& all) {
   regnet("regnet_y_8gf", {{2, 4, 10, 1}, {224, 448, 896, 2016}, 56});
   regnet("regnet_y_16gf", {{2, 4, 11, 1}, {224, 448, 1232, 3024}, 112});
   regnet("regnet_y_32gf", {{2, 5, 12, 1}, {232, 696, 1392, 3712}, 232});
+  // Widths that the authors and timm round to another multiple of the group's.
+  regnet("regnety_008", {{1, 3, 8, 2}, {64, 128, 320, 768}, 16}, false);
+  regnet("regnety_080", {{2, 4, 10, 1}, {168, 448, 896, 2016}, 56}, false);
 }
 
 // Transformers by their common names. Any other combination of vit_plan() is known, too.
