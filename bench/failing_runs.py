@@ -91,7 +91,7 @@ def adapt(options, target, seed, case):
                               *sources, "--rounds", options.rounds, "--no-history", "--no-report", "--keep",
                               "label-free", "--json", *(flag.format(prior=prior) for flag in FLAGS.get(case, []))))
     rounds, kept = summary["accuracy"]["rounds"], summary["accuracy"]["kept"]
-    return rounds, kept["accuracy"], kept["round"], summary["target"]["pictures"]
+    return rounds, kept["accuracy"], kept["round"], summary["pictures"]
 
 
 def main():
