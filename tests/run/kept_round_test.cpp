@@ -141,6 +141,77 @@ TEST_F(KeptRoundTest, ResumesWithTheSameDecision) {
   EXPECT_TENSOR_EQ(resumed.result().weights, whole.result().weights);
 }
 
+// Three sources whose errors are independent, each wrong on 40 % of 1,000 pictures: their mean kappa is below that of
+// the witness rule.
+class EstimatedRounds : public KeptRoundTest {
+ protected:
+  EstimatedRounds() {
+    Random random(7);
+    for (int j = 0; j < 3; ++j) witnesses_.push_back(with_errors(0.4, random));
+    report(0, witnesses_);
+  }
+
+  Tensor with_errors(double share, Random& random) const {
+    Tensor label = all_.clone();
+    for (int64_t i = 0; i < all_.size(0); ++i)
+      if (random.chance(share)) label[i] = (all_[i].item<int64_t>() + 1 + random.below(kClasses - 1)) % kClasses;
+    return label;
+  }
+
+  // A round whose members have these labels, and whose mixture is their vote.
+  void report(int64_t round, const std::vector<Tensor>& members) {
+    event_.round = round;
+    const Tensor votes = at::one_hot(at::stack(members), kClasses).to(torch::kFloat32);
+    event_.logits = 5 * votes;
+    event_.probabilities = (5 * votes).softmax(-1).mean(0);
+    ensemble_.mixture = {Combination::kMeanProbability, {}};
+    kept_.on_round(event_);
+  }
+
+  double estimate() const { return kept_.witness_metrics().at("accuracy_from_evidence"); }
+
+  Tensor all_ = torch::arange(1000) % kClasses;
+  std::vector<Tensor> witnesses_;
+  KeptRound kept_{KeepRule::kLabelFree};
+};
+
+TEST_F(EstimatedRounds, RejectARoundThatIsProbablyWorseThanTheStart) {
+  ASSERT_LT(kept_.witnesses().kappa(), WitnessRule::kLeastKappa);
+  const double start = estimate();
+  Random random(8);
+  report(1, std::vector<Tensor>(3, with_errors(0.05, random)));  // members of a good round agree
+  EXPECT_GT(estimate(), start);
+  EXPECT_EQ(kept_.round(), 1);
+  report(2, {with_errors(0.7, random), with_errors(0.7, random), with_errors(0.7, random)});
+  EXPECT_LT(estimate(), start - 0.03);
+  EXPECT_EQ(kept_.round(), 1);
+  EXPECT_THAT(kept_.to_json().at("reason").get<std::string>(), HasSubstr("that of the unadapted mixture"));
+}
+
+TEST_F(EstimatedRounds, RejectARoundThatIsProbablyWorseThanAnEarlierOne) {
+  const double start = estimate();
+  Random random(8);
+  report(1, std::vector<Tensor>(3, with_errors(0.05, random)));
+  const double best = estimate();
+  report(2, std::vector<Tensor>(3, with_errors(0.3, random)));
+  EXPECT_GT(estimate(), start);
+  EXPECT_LT(estimate(), best - 0.05);
+  EXPECT_EQ(kept_.round(), 1);
+  EXPECT_THAT(kept_.to_json().at("reason").get<std::string>(), HasSubstr("that of an earlier round"));
+}
+
+TEST_F(EstimatedRounds, ResumeWithTheEstimateOfTheStart) {
+  nlohmann::json state;
+  kept_.save(state);
+  KeptRound resumed(KeepRule::kLabelFree);
+  resumed.restore(nlohmann::json::parse(state.dump()));
+  resumed.restore_tensors(kept_.tensors());
+  std::swap(kept_, resumed);
+  Random random(9);
+  report(1, {with_errors(0.7, random), with_errors(0.7, random), with_errors(0.7, random)});
+  EXPECT_EQ(kept_.round(), 0);
+}
+
 TEST_F(KeptRoundTest, SourcesThatWereAdaptedTogetherRejectNothing) {
   KeptRound kept(KeepRule::kLabelFree, /*adapted_sources=*/true);
   report(kept, 0, false);

@@ -24,6 +24,9 @@ class WitnessRule {
   // are open that an adaptation may correct errors which several sources share, and lose agreement by it.
   static constexpr double kLeastKappa = 0.7;
 
+  // Two sources of similar domains share errors, and their own agreement then rejects rounds that correct these.
+  static constexpr int64_t kLeastSources = 3;
+
   WitnessRule() = default;
   // From the logits [m, n, K] of the unadapted sources. Ties go to the lowest class. A witness abstains where it
   // favours a class that it does not know (model/class_sets.h); `known` is bool [m, K], undefined if all know all.
@@ -31,9 +34,8 @@ class WitnessRule {
   // From the labels of the witnesses and of the others, int64 [m, n] each, for resuming.
   WitnessRule(Tensor labels, Tensor others, int64_t classes);
 
-  // Whether the rule rejects nothing: kappa is low, or there are fewer than three sources. Two sources of similar
-  // domains share errors, and the bar, their own agreement, then rejects rounds that correct these.
-  bool abstains() const { return labels_.size(0) < 3 || kappa_ < kLeastKappa; }
+  // Whether the rule rejects nothing: kappa is low, or there are too few sources.
+  bool abstains() const { return labels_.size(0) < kLeastSources || kappa_ < kLeastKappa; }
   // The mean kappa of each witness with the mean prediction of the others; 0 for one source.
   double kappa() const { return kappa_; }
   // The share of pictures whose labels the sources leave in doubt: 1 minus the mean kappa of all pairs, in [0, 1].

@@ -236,6 +236,11 @@ Evidence evidence_of(const Witnesses& witnesses, const MixtureLabels& mixture) {
   return weigh(witnesses, mixture, reliabilities(witnesses));
 }
 
+double accuracy_from_evidence(const Witnesses& witnesses, const MixtureLabels& mixture) {
+  const torch::NoGradGuard no_grad;
+  return accuracy_from(evidence_of(witnesses, mixture), witnesses.classes);
+}
+
 std::optional<AccuracyEstimate> estimate_from_evidence(const Witnesses& witnesses, const MixtureLabels& mixture) {
   const torch::NoGradGuard no_grad;
   constexpr int64_t kSamples = 100;

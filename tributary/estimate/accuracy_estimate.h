@@ -54,6 +54,9 @@ struct Evidence {
 };
 Evidence evidence_of(const Witnesses& witnesses, const MixtureLabels& mixture);
 
+// The accuracy that estimate_from_evidence() gives, without an interval. Needs at least two sources.
+double accuracy_from_evidence(const Witnesses& witnesses, const MixtureLabels& mixture);
+
 // The accuracy of a mixture's labels from evidence_of(): a logistic regression that was fitted to labelled runs
 // (bench/estimate_accuracy.py). Unlike estimate_accuracy() it allows for errors that the sources share, as far as they
 // did in these runs. None for fewer than two sources.

@@ -7,12 +7,16 @@
 
 #include "tributary/adapt/agreement.h"
 #include "tributary/base/error.h"
+#include "tributary/estimate/accuracy_estimate.h"
 
 namespace tributary {
 namespace {
 
 constexpr const char* kPrefix = "kept.";
 constexpr const char* kModels = "kept.model.";
+
+// Losses of estimated accuracy that do not reject a round: against round 0, and against the best round after it.
+constexpr double kLossFromFirst = 0.03, kLossFromBest = 0.05;
 
 std::string points(double share) {
   return fmt::format("{:.1f} %", 100 * share);
@@ -41,6 +45,14 @@ nlohmann::json scores_json(const LabelFreeScores& scores) {
 
 LabelFreeScores scores_from(const nlohmann::json& saved) {
   return {saved.at(0), saved.at(1), saved.at(2), saved.at(3)};
+}
+
+nlohmann::json number_or_null(const std::optional<double>& share) {
+  return share ? nlohmann::json(*share) : nlohmann::json();
+}
+
+std::optional<double> share_from(const nlohmann::json& saved) {
+  return saved.is_null() ? std::nullopt : std::optional(saved.get<double>());
 }
 
 // The median over the witnesses of the accuracy that the agreement with each implies; null where none can tell.
@@ -75,6 +87,9 @@ void KeptRound::on_round(const RoundEvent& event) {
     first_label_ = label;
     first_scores_ = scores;
   }
+  const std::optional<double> estimate =
+      ensemble.known().defined() ? std::nullopt : estimate_of(figures, event.round > 0);
+  if (event.round == 0) first_estimate_ = estimate;
   rounds_ = event.rounds;
   finished_ = event.finished;
   WitnessVerdict verdict = witnesses_.judge(label);
@@ -87,6 +102,10 @@ void KeptRound::on_round(const RoundEvent& event) {
     reasons.insert(reasons.begin(), fmt::format("it agrees with the unadapted sources on {} of the pictures, and they "
                                                 "agree among themselves on {}",
                                                 points(verdict.agreement), points(verdict.bar)));
+  if (estimate && event.round > 0) {
+    if (auto loss = loss_in(*estimate)) reasons.push_back(*loss);
+    best_estimate_ = std::max(*estimate, best_estimate_.value_or(*estimate));
+  }
   if (event.round == 0) reasons.clear();  // the unadapted mixture is what remains
   witness_metrics_ = {
       {"agreement", verdict.agreement},
@@ -96,6 +115,7 @@ void KeptRound::on_round(const RoundEvent& event) {
       {"doubtful_share", doubtful},
       {"histogram_distance", histogram_distance(first_label_, label, classes)},
       {"estimated_accuracy", adapted_sources_ ? nlohmann::json() : estimated_accuracy(witnesses_, label, classes)},
+      {"accuracy_from_evidence", number_or_null(estimate)},
       {"rejected", !reasons.empty()}};
   count_settled(event, figures.pseudo_label.defined() ? figures.pseudo_label : figures.label);
   if (rule_ == KeepRule::kLabelFree && reasons.empty()) {
@@ -108,6 +128,24 @@ void KeptRound::on_round(const RoundEvent& event) {
     candidate_.scores = scores;
   }
   reasons_.push_back(std::move(reasons));
+}
+
+std::optional<double> KeptRound::estimate_of(const RoundFigures& figures, bool adapted) const {
+  const int64_t sources = witnesses_.labels().size(0);
+  if (adapted_sources_ || sources < WitnessRule::kLeastSources) return std::nullopt;
+  const Tensor members = adapted ? figures.source_label.narrow(0, 0, sources) : witnesses_.labels();
+  return accuracy_from_evidence({witnesses_.labels(), {}, witnesses_.classes()},
+                                {figures.label, members, figures.confidence});
+}
+
+std::optional<std::string> KeptRound::loss_in(double estimate) const {
+  if (first_estimate_ && estimate < *first_estimate_ - kLossFromFirst)
+    return fmt::format("its estimated accuracy is {}, that of the unadapted mixture {}", points(estimate),
+                       points(*first_estimate_));
+  if (best_estimate_ && estimate < *best_estimate_ - kLossFromBest)
+    return fmt::format("its estimated accuracy is {}, that of an earlier round {}", points(estimate),
+                       points(*best_estimate_));
+  return std::nullopt;
 }
 
 void KeptRound::count_settled(const RoundEvent& event, const Tensor& label) {
@@ -183,6 +221,8 @@ void KeptRound::save(nlohmann::json& state) const {
   state["kept"] = {{"reasons", reasons_},
                    {"settled", settled_},
                    {"first_scores", scores_json(first_scores_)},
+                   {"first_estimate", number_or_null(first_estimate_)},
+                   {"best_estimate", number_or_null(best_estimate_)},
                    {"round", candidate_.round},
                    {"rule", static_cast<int>(candidate_.mixture.rule)},
                    {"scores", scores_json(candidate_.scores)}};
@@ -194,6 +234,8 @@ void KeptRound::restore(const nlohmann::json& state) {
   reasons_ = own.at("reasons").get<std::vector<std::vector<std::string>>>();
   settled_ = integer_from(own.at("settled"), 0, INT64_MAX, "settled rounds");
   first_scores_ = scores_from(own.at("first_scores"));
+  first_estimate_ = share_from(own.at("first_estimate"));
+  best_estimate_ = share_from(own.at("best_estimate"));
   candidate_.round = integer_from(own.at("round"), 0, INT64_MAX, "kept round");
   candidate_.mixture.rule = combination_from(own.at("rule"));
   candidate_.scores = scores_from(own.at("scores"));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,11 @@ class KeptRound : public Observer {
  private:
   // Whether the unadapted sources can judge a round.
   bool judges() const { return !adapted_sources_ && !witnesses_.abstains(); }
+  // The estimated accuracy of a round (estimate/accuracy_estimate.h) of sources that know the same classes; nothing for
+  // fewer than three sources, or if they were adapted together.
+  std::optional<double> estimate_of(const RoundFigures& figures, bool adapted) const;
+  // What speaks against a round with this estimate.
+  std::optional<std::string> loss_in(double estimate) const;
   int64_t last_round() const { return static_cast<int64_t>(reasons_.size()) - 1; }
   std::vector<int64_t> rejected() const;
   std::string reason() const;
@@ -75,8 +81,9 @@ class KeptRound : public Observer {
   WitnessRule witnesses_;
   Tensor first_label_;  // int64 [n], of the mixture in round 0
   LabelFreeScores first_scores_;
-  std::vector<std::string> signs_;                 // of collapse, in the last round
-  std::vector<std::vector<std::string>> reasons_;  // to reject a round; round 0 first
+  std::optional<double> first_estimate_, best_estimate_;  // of the accuracy, in round 0 and the best one after it
+  std::vector<std::string> signs_;                        // of collapse, in the last round
+  std::vector<std::vector<std::string>> reasons_;         // to reject a round; round 0 first
   nlohmann::json witness_metrics_;
   RoundResult candidate_;
   Tensor previous_label_;  // pseudo-labels of the last round, int64 [n]
