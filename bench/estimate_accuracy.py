@@ -92,8 +92,9 @@ def run(program, folder, domains, target, seed, method, failure, options):
 def append(results, key, summary):
     accuracy = summary["accuracy"]
     after = accuracy.get("kept", {}).get("accuracy", accuracy["last"])
+    verdict = {name: summary["verdict"][name] for name in ("decision", "reasons")}
     line = {"key": key, "before": accuracy["rounds"][0], "after": after, "estimate": summary["estimate"],
-            "verdict": summary["verdict"], "confidence": summary["confidence"], "pictures": summary["pictures"]}
+            "verdict": verdict, "confidence": summary["confidence"], "pictures": summary["pictures"]}
     with results.open("a") as out:
         out.write(json.dumps(line) + "\n")
     print(f"{' '.join(map(str, key))}: {after:.1f} %", file=sys.stderr)

@@ -42,7 +42,7 @@ class CapturedSteps {
   };
 
   Tensor run_eagerly(const StepPlan& plan, Captured& captured);
-  // Drops the graphs if memory does not suffice for an eager step beside them.
+  // Drops the graphs if too little memory is free for an eager step beside them.
   void make_room();
 
   torch::Device device_;
